@@ -1,0 +1,14 @@
+#include "base/error.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace winnow::detail {
+
+void check_failed(const char* file, int line, const char* condition, const std::string& values) {
+  std::fprintf(stderr, "%s:%d: check failed: %s (%s)\n", file, line, condition, values.c_str());
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace winnow::detail

@@ -1,0 +1,29 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+#include "base/error.h"
+
+namespace winnow::log {
+
+void setup(const std::string& level) {
+  spdlog::level::level_enum value{};
+  if (level == "debug") {
+    value = spdlog::level::debug;
+  } else if (level == "info") {
+    value = spdlog::level::info;
+  } else if (level == "warning") {
+    value = spdlog::level::warn;
+  } else if (level == "error") {
+    value = spdlog::level::err;
+  } else {
+    throw_error("--log-level {}: expected debug, info, warning or error", level);
+  }
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>("winnow", sink);
+  logger->set_level(value);
+  logger->set_pattern("[%Y-%m-%d %H:%M:%S.%e] %^%l%$ %v");
+  spdlog::set_default_logger(std::move(logger));
+}
+
+}  // namespace winnow::log
