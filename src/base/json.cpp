@@ -152,10 +152,16 @@ void append_double(std::string& out, double value) {
     return;
   }
   char buffer[40];
-  auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  // to_chars on its own prefers "1e+05" to "100000", as it is shorter. Python writes an exponent
+  // only below 1e-4 and from 1e16 on.
+  const double size = std::fabs(value);
+  const bool exponent = size != 0 && (size < 1e-4 || size >= 1e16);
+  auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, value,
+                                 exponent ? std::chars_format::scientific
+                                          : std::chars_format::fixed);
   std::string_view digits(buffer, static_cast<size_t>(end - buffer));
   out += digits;
-  if (digits.find_first_of(".e") == std::string_view::npos) out += ".0";
+  if (!exponent && digits.find('.') == std::string_view::npos) out += ".0";
 }
 
 void dump_to(std::string& out, const Value& value, Style style) {

@@ -19,6 +19,8 @@ TEST(Json, KeepsKeyOrderAndPrintsInBothStyles) {
 
 TEST(Json, DoublesPrintAsPythonDoes) {
   EXPECT_EQ(dump(must_parse("[1.0,0.7,1e22,-0.0]")), "[1.0,0.7,1e+22,-0.0]");
+  EXPECT_EQ(dump(must_parse("[1e5,123456789012345.0,1e15,1e16,0.0001,0.00001,1.5e300,5e-324]")),
+            "[100000.0,123456789012345.0,1000000000000000.0,1e+16,0.0001,1e-05,1.5e+300,5e-324]");
 }
 
 TEST(Json, RefusesWhatIsNotJson) {
