@@ -1,0 +1,162 @@
+#include "backends/cpu/latent_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/quantize.h"
+#include "backends/cpu/rotary.h"
+#include "backends/cpu/row_math.h"
+#include "base/error.h"
+#include "layout/float_formats.h"
+
+namespace winnow::backends {
+
+namespace {
+
+using layout::LatentGeometry;
+using layout::LatentLayout;
+
+struct RowPlace {
+  uint8_t* row = nullptr;
+  uint8_t* page_scale = nullptr;  // kFp8_644: the token's scale at the page's tail
+};
+
+RowPlace place_of(const ops::LatentCache& cache, int64_t slot) {
+  const LatentGeometry& g = cache.geometry;
+  const int64_t page = slot / g.page_size, offset = slot % g.page_size;
+  uint8_t* base = static_cast<uint8_t*>(cache.data) + page * cache.page_stride_bytes;
+  return {base + offset * g.row_bytes(), base + g.page_scales_offset() + 4 * offset};
+}
+
+// Row and page strides may be any number of bytes, so fp32 fields need not be aligned.
+float load_f32(const uint8_t* from) {
+  float value;
+  std::memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+void store_f32(uint8_t* to, float value) { std::memcpy(to, &value, sizeof(value)); }
+
+void load_bf16(const uint8_t* from, int64_t count, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, sizeof(bits));
+    out[i] = layout::bf16_to_f32(bits);
+  }
+}
+
+void store_bf16(uint8_t* to, const float* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    const uint16_t bits = layout::f32_to_bf16(values[i]);
+    std::memcpy(to + 2 * i, &bits, sizeof(bits));
+  }
+}
+
+void load_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
+  for (int64_t i = 0; i < count; ++i) out[i] = layout::e4m3_to_f32(from[i]) * scale;
+}
+
+}  // namespace
+
+void read_latent(const ops::LatentCache& cache, int64_t slot, float* out) {
+  const LatentGeometry& g = cache.geometry;
+  const int64_t c = g.kv_lora_rank, r = g.qk_rope_head_dim;
+  const RowPlace place = place_of(cache, slot);
+  switch (g.layout) {
+    case LatentLayout::kF32:
+      std::memcpy(out, place.row, static_cast<size_t>(c + r) * sizeof(float));
+      return;
+    case LatentLayout::kBf16_1152:
+      load_bf16(place.row, c + r, out);
+      return;
+    case LatentLayout::kFp8_656:
+      for (int64_t group = 0; group < g.scale_groups(); ++group) {
+        const int64_t begin = group * layout::kScaleGroup;
+        const int64_t n = std::min<int64_t>(layout::kScaleGroup, c - begin);
+        const float scale = load_f32(place.row + g.row_scales_offset() + 4 * group);
+        load_e4m3(place.row + begin, n, scale, out + begin);
+      }
+      load_bf16(place.row + g.rope_offset(), r, out + c);
+      return;
+    case LatentLayout::kFp8_644:
+      load_e4m3(place.row, c, load_f32(place.page_scale), out);
+      load_bf16(place.row + g.rope_offset(), r, out + c);
+      return;
+    case LatentLayout::kFp8_576:
+      load_e4m3(place.row, c + r, cache.scale, out);
+      return;
+  }
+}
+
+void write_latent(const ops::LatentCache& cache, int64_t slot, const float* values) {
+  const LatentGeometry& g = cache.geometry;
+  const int64_t c = g.kv_lora_rank, r = g.qk_rope_head_dim;
+  const RowPlace place = place_of(cache, slot);
+  switch (g.layout) {
+    case LatentLayout::kF32:
+      std::memcpy(place.row, values, static_cast<size_t>(c + r) * sizeof(float));
+      return;
+    case LatentLayout::kBf16_1152:
+      store_bf16(place.row, values, c + r);
+      return;
+    case LatentLayout::kFp8_656:
+      for (int64_t group = 0; group < g.scale_groups(); ++group) {
+        const int64_t begin = group * layout::kScaleGroup;
+        const int64_t n = std::min<int64_t>(layout::kScaleGroup, c - begin);
+        const float scale = e4m3_scale(values + begin, n, layout::kAmaxFloor);
+        quantize_e4m3(values + begin, n, scale, place.row + begin);
+        store_f32(place.row + g.row_scales_offset() + 4 * group, scale);
+      }
+      store_bf16(place.row + g.rope_offset(), values + c, r);
+      return;
+    case LatentLayout::kFp8_644: {
+      const float scale = e4m3_scale(values, c, layout::kAmaxFloor);
+      quantize_e4m3(values, c, scale, place.row);
+      store_f32(place.page_scale, scale);
+      store_bf16(place.row + g.rope_offset(), values + c, r);
+      return;
+    }
+    case LatentLayout::kFp8_576:
+      quantize_e4m3(values, c + r, cache.scale, place.row);
+      return;
+  }
+}
+
+void CpuBackend::append_latent(const ops::AppendLatentArgs& args) {
+  const LatentGeometry& g = args.cache.geometry;
+  const int64_t c = g.kv_lora_rank, width = c + g.qk_rope_head_dim;
+  WINNOW_CHECK(args.rope.dim == g.qk_rope_head_dim, "rope dim {}", args.rope.dim);
+  WINNOW_CHECK(args.cache.page_stride_bytes >= g.page_bytes(), "page stride {}",
+               args.cache.page_stride_bytes);
+  WINNOW_CHECK(g.layout != LatentLayout::kFp8_576 || args.cache.scale > 0, "cache scale {}",
+               args.cache.scale);  // 0, negative or NaN (fault B35)
+  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int thread_idx) {
+    const int64_t slot = args.rows->write_slots[t];
+    if (slot < 0) return;
+    WINNOW_CHECK(slot < latent_slots(args.cache), "slot {} of {}", slot, latent_slots(args.cache));
+    const float* kv = static_cast<const float*>(args.kv) + t * width;
+    float* row = workspace_.threads[static_cast<size_t>(thread_idx)].latents.data();
+    rms_normalize(kv, args.norm_weight, c, args.norm_eps, row);
+    std::copy(kv + c, kv + width, row + c);
+    rotate_interleaved(row + c, args.rope, args.rows->positions[t]);
+    write_latent(args.cache, slot, row);
+  });
+}
+
+void CpuBackend::copy_latent(const ops::CopyLatentArgs& args) {
+  const LatentGeometry& g = args.cache.geometry;
+  if (args.num_tokens == 0) return;
+  WINNOW_CHECK(args.from_slot % g.page_size + args.num_tokens <= g.page_size &&
+                   args.to_slot % g.page_size + args.num_tokens <= g.page_size,
+               "copy of {} tokens from slot {} to {} leaves a page of {}", args.num_tokens,
+               args.from_slot, args.to_slot, g.page_size);
+  const RowPlace from = place_of(args.cache, args.from_slot);
+  const RowPlace to = place_of(args.cache, args.to_slot);
+  std::memmove(to.row, from.row, static_cast<size_t>(args.num_tokens * g.row_bytes()));
+  if (g.layout == LatentLayout::kFp8_644) {
+    std::memmove(to.page_scale, from.page_scale, static_cast<size_t>(args.num_tokens) * 4);
+  }
+}
+
+}  // namespace winnow::backends

@@ -1,0 +1,19 @@
+// Rows of the paged latent cache, whatever the layout.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/attention_ops.h"
+
+namespace winnow::backends {
+
+// [C latents | R roped key] of one slot as fp32.
+void read_latent(const ops::LatentCache& cache, int64_t slot, float* out);
+// Rounds to the cache's layout and stores.
+void write_latent(const ops::LatentCache& cache, int64_t slot, const float* values);
+
+inline int64_t latent_slots(const ops::LatentCache& cache) {
+  return int64_t{cache.num_pages} * cache.geometry.page_size;
+}
+
+}  // namespace winnow::backends
