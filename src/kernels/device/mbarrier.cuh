@@ -1,0 +1,75 @@
+// Shared-memory barriers (sm_90). A barrier has a phase bit that flips when all arrivals, and all
+// announced bytes, are in; wait(parity) returns once the phase with that parity has ended.
+#pragma once
+
+#include <cstdint>
+
+namespace winnow::kernels {
+
+__device__ __forceinline__ uint32_t smem_address(const void* pointer) {
+  return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+struct Mbarrier {
+  uint64_t word;
+
+  __device__ __forceinline__ void init(uint32_t arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(smem_address(&word)), "r"(arrivals)
+                 : "memory");
+  }
+  __device__ __forceinline__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(&word)) : "memory");
+  }
+  __device__ __forceinline__ void arrive_expect_bytes(uint32_t bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(&word)),
+        "r"(bytes)
+        : "memory");
+  }
+  // Arrives once all earlier cp.async of this thread have landed; counted in init's arrivals.
+  __device__ __forceinline__ void arrive_after_cp_async() {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(smem_address(&word))
+                 : "memory");
+  }
+  __device__ __forceinline__ bool try_wait(uint32_t parity) {
+    uint32_t done;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(done)
+        : "r"(smem_address(&word)), "r"(parity)
+        : "memory");
+    return done != 0;
+  }
+  __device__ __forceinline__ void wait(uint32_t parity) {
+    while (!try_wait(parity)) {
+    }
+  }
+};
+
+// Makes barrier initialisation visible to the copy engine and to the cluster.
+__device__ __forceinline__ void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+// Orders ordinary accesses to shared memory before those of wgmma and the copy engine.
+__device__ __forceinline__ void fence_proxy_async() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+// Barrier `id` (1..15) among `threads` threads of the block.
+__device__ __forceinline__ void named_barrier_sync(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+template <int kRegisters>
+__device__ __forceinline__ void grow_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ __forceinline__ void shrink_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+}  // namespace winnow::kernels
