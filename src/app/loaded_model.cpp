@@ -21,8 +21,7 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--model-path", options.model_path, "Checkpoint folder")->required();
   app.add_option("--threads", options.threads, "Worker threads; 0 = one for each core")
       ->check(CLI::Range(0, 1024));
-  app.add_option("--precision", options.precision,
-                 "default: as served. reference: fp32 throughout")
+  app.add_option("--precision", options.precision, "default: as served. reference: fp32 throughout")
       ->transform(CLI::CheckedTransformer(kPrecisions));
   app.add_option("--index-key-dtype", options.index_key_layout, "Element type of cached index keys")
       ->transform(CLI::CheckedTransformer(kIndexKeys));
@@ -31,9 +30,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
 std::unique_ptr<LoadedModel> load_model(const ModelOptions& options) {
   auto loaded = std::make_unique<LoadedModel>();
   loaded->config = model::load_config(options.model_path);
-  const LatentLayout by_checkpoint = loaded->config.quantization.is_fp8()
-                                         ? LatentLayout::kFp8_656
-                                         : LatentLayout::kBf16_1152;
+  const LatentLayout by_checkpoint =
+      loaded->config.quantization.is_fp8() ? LatentLayout::kFp8_656 : LatentLayout::kBf16_1152;
   loaded->numerics = model::choose_numerics(loaded->config, options.precision,
                                             options.latent_layout.value_or(by_checkpoint),
                                             options.index_key_layout);
@@ -41,8 +39,8 @@ std::unique_ptr<LoadedModel> load_model(const ModelOptions& options) {
   Progress progress;
   loaded->weights = model::load_weights(
       loaded->config, std::make_shared<const model::Checkpoint>(options.model_path),
-      *loaded->backend,
-      {.reference_precision = options.precision == model::Precision::kReference}, progress);
+      *loaded->backend, {.reference_precision = options.precision == model::Precision::kReference},
+      progress);
   return loaded;
 }
 

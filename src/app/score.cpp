@@ -102,7 +102,8 @@ class Scorer {
                 .max_logit_rows = std::min(64, max_tokens),
                 .max_context = max_tokens},
         decoder_(loaded.config, loaded.numerics, loaded.weights, plan_, limits_, *loaded.backend),
-        storage_(plan_, static_cast<int32_t>(layout::ceil_div(max_tokens, options.page_size)),
+        storage_(plan_,
+                 static_cast<int32_t>(layout::ceil_div(max_tokens, options.page_size)),
                  [&](int64_t bytes) { return loaded.backend->allocate(bytes); }),
         rows_(limits_.max_rows, 1, max_tokens, options.page_size, *loaded.backend),
         pages_(storage_.num_pages()) {
@@ -184,7 +185,8 @@ void add_score(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::IsMember({"hidden", "topk"}));
   score->add_option("--chunk", options->chunk, "Rows of one step")->check(CLI::Range(1, 65536));
-  score->add_option("--page-size", options->page_size, "Tokens of a page")->check(CLI::Range(1, 64));
+  score->add_option("--page-size", options->page_size, "Tokens of a page")
+      ->check(CLI::Range(1, 64));
   add_model_options(*score, options->model);
   score->callback([options] { run_score(*options); });
 }

@@ -9,8 +9,10 @@
 
 namespace winnow::model {
 
-ops::ModelShape shape_of(const ModelConfig& config, const kv::CachePlan& cache_plan,
-                         const Numerics& numerics, const DecoderLimits& limits) {
+ops::ModelShape shape_of(const ModelConfig& config,
+                         const kv::CachePlan& cache_plan,
+                         const Numerics& numerics,
+                         const DecoderLimits& limits) {
   return {.hidden_size = config.hidden_size,
           .vocab_size = config.vocab_size,
           .num_attention_heads = config.num_attention_heads,
@@ -34,8 +36,11 @@ ops::ModelShape shape_of(const ModelConfig& config, const kv::CachePlan& cache_p
           .max_context = limits.max_context};
 }
 
-Decoder::Decoder(const ModelConfig& config, const Numerics& numerics, const ModelWeights& weights,
-                 const kv::CachePlan& cache_plan, const DecoderLimits& limits,
+Decoder::Decoder(const ModelConfig& config,
+                 const Numerics& numerics,
+                 const ModelWeights& weights,
+                 const kv::CachePlan& cache_plan,
+                 const DecoderLimits& limits,
                  ops::Backend& backend)
     : config_(config),
       numerics_(numerics),
@@ -94,12 +99,12 @@ void Decoder::run_feed_forward(int32_t layer, int32_t num_rows) {
                 .out = workspace_.delta.data()});
 }
 
-void Decoder::forward(const ops::BatchRows& rows, const kv::KvStorage& storage,
+void Decoder::forward(const ops::BatchRows& rows,
+                      const kv::KvStorage& storage,
                       StepObserver* observer) {
   WINNOW_CHECK(rows.num_rows >= 1 && rows.num_rows <= limits_.max_rows, "rows {} of {}",
                rows.num_rows, limits_.max_rows);
-  const StepContext step{config_,  numerics_,    backend_, workspace_,
-                         storage, rope_.view(), rows};
+  const StepContext step{config_, numerics_, backend_, workspace_, storage, rope_.view(), rows};
   const int32_t num_rows = rows.num_rows;
   backend_.embed({.token_ids = rows.token_ids,
                   .num_rows = num_rows,
@@ -169,8 +174,7 @@ void Decoder::show_hidden(StepObserver& observer, int32_t idx, int32_t num_rows,
 
 void Decoder::show_topk(StepObserver& observer, int32_t layer, int32_t num_rows) {
   std::vector<int32_t> slots(int64_t{num_rows} * config_.index_topk);
-  backend_.download(slots.data(), workspace_.slots.data(),
-                    static_cast<int64_t>(slots.size()) * 4);
+  backend_.download(slots.data(), workspace_.slots.data(), static_cast<int64_t>(slots.size()) * 4);
   observer.on_topk(layer, slots);
 }
 

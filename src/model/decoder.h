@@ -35,11 +35,16 @@ class StepObserver {
 class Decoder {
  public:
   // Keeps references to all three. Throws Error when the backend cannot run this model.
-  Decoder(const ModelConfig& config, const Numerics& numerics, const ModelWeights& weights,
-          const kv::CachePlan& cache_plan, const DecoderLimits& limits, ops::Backend& backend);
+  Decoder(const ModelConfig& config,
+          const Numerics& numerics,
+          const ModelWeights& weights,
+          const kv::CachePlan& cache_plan,
+          const DecoderLimits& limits,
+          ops::Backend& backend);
 
   // Runs all layers over the rows and writes their keys into the storage.
-  void forward(const ops::BatchRows& rows, const kv::KvStorage& storage,
+  void forward(const ops::BatchRows& rows,
+               const kv::KvStorage& storage,
                StepObserver* observer = nullptr);
   // Logits of some rows of the last forward. row_idx: [num_rows] in backend memory,
   // num_rows <= max_logit_rows. Returns [num_rows, vocab_size] fp32 in backend memory, valid until
@@ -66,7 +71,9 @@ class Decoder {
 };
 
 // What this model asks of a backend.
-ops::ModelShape shape_of(const ModelConfig& config, const kv::CachePlan& cache_plan,
-                         const Numerics& numerics, const DecoderLimits& limits);
+ops::ModelShape shape_of(const ModelConfig& config,
+                         const kv::CachePlan& cache_plan,
+                         const Numerics& numerics,
+                         const DecoderLimits& limits);
 
 }  // namespace winnow::model

@@ -6,7 +6,10 @@ namespace winnow::model {
 
 namespace {
 
-void linear(const StepContext& step, const void* x, const ops::LinearWeight& weight, void* y,
+void linear(const StepContext& step,
+            const void* x,
+            const ops::LinearWeight& weight,
+            void* y,
             bool output_f32 = false) {
   step.backend.linear({.num_rows = step.rows.num_rows,
                        .x = x,
@@ -16,8 +19,7 @@ void linear(const StepContext& step, const void* x, const ops::LinearWeight& wei
                        .y = y});
 }
 
-ops::LatentCache latent_cache(const StepContext& step, int32_t layer,
-                              const LayerWeights& weights) {
+ops::LatentCache latent_cache(const StepContext& step, int32_t layer, const LayerWeights& weights) {
   const layout::LatentGeometry& geometry = step.storage.plan().latent;
   return {.data = step.storage.latent(layer),
           .geometry = geometry,

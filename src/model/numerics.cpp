@@ -4,12 +4,12 @@
 
 namespace winnow::model {
 
-Numerics choose_numerics(const ModelConfig& config, Precision precision,
+Numerics choose_numerics(const ModelConfig& config,
+                         Precision precision,
                          layout::LatentLayout latent_layout,
                          layout::IndexKeyLayout index_key_layout) {
-  Numerics numerics{.precision = precision,
-                    .latent_layout = latent_layout,
-                    .index_key_layout = index_key_layout};
+  Numerics numerics{
+      .precision = precision, .latent_layout = latent_layout, .index_key_layout = index_key_layout};
   numerics.indexer.rope_interleave = config.indexer_rope_interleave;
   if (precision == Precision::kReference) {
     numerics.latent_layout = layout::LatentLayout::kF32;

@@ -24,7 +24,8 @@ struct Numerics {
 };
 
 // The layouts are the user's choice; kReference overrules them with fp32.
-Numerics choose_numerics(const ModelConfig& config, Precision precision,
+Numerics choose_numerics(const ModelConfig& config,
+                         Precision precision,
                          layout::LatentLayout latent_layout,
                          layout::IndexKeyLayout index_key_layout);
 

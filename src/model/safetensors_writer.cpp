@@ -33,10 +33,14 @@ void write_all(int fd, const void* data, int64_t bytes, const std::string& path)
 
 const char* format_name(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "F32";
-    case DType::kI32: return "I32";
-    case DType::kU8: return "U8";
-    default: break;
+    case DType::kF32:
+      return "F32";
+    case DType::kI32:
+      return "I32";
+    case DType::kU8:
+      return "U8";
+    default:
+      break;
   }
   WINNOW_CHECK(false, "dtype {}", to_string(dtype));
   return "";
@@ -53,7 +57,9 @@ SafetensorsWriter::~SafetensorsWriter() {
   ::unlink((path_ + ".data").c_str());
 }
 
-void SafetensorsWriter::add(const std::string& name, DType dtype, std::vector<int64_t> shape,
+void SafetensorsWriter::add(const std::string& name,
+                            DType dtype,
+                            std::vector<int64_t> shape,
                             const void* data) {
   int64_t bytes = bytes_of(dtype);
   for (const int64_t dim : shape) bytes *= dim;
@@ -66,10 +72,10 @@ std::string SafetensorsWriter::header() const {
   json::Object header;
   for (const Entry& entry : entries_) {
     json::Array shape(entry.shape.begin(), entry.shape.end());
-    header.emplace_back(
-        entry.name, json::Object{{"dtype", format_name(entry.dtype)},
-                                 {"shape", std::move(shape)},
-                                 {"data_offsets", json::Array{entry.begin, entry.end}}});
+    header.emplace_back(entry.name,
+                        json::Object{{"dtype", format_name(entry.dtype)},
+                                     {"shape", std::move(shape)},
+                                     {"data_offsets", json::Array{entry.begin, entry.end}}});
   }
   std::string text = json::dump(json::Value(std::move(header)));
   text.resize((text.size() + 7) / 8 * 8, ' ');  // data starts 8-byte aligned

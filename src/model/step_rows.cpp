@@ -7,7 +7,10 @@
 
 namespace winnow::model {
 
-StepRows::StepRows(int32_t max_rows, int32_t max_seqs, int32_t max_context, int32_t page_size,
+StepRows::StepRows(int32_t max_rows,
+                   int32_t max_seqs,
+                   int32_t max_context,
+                   int32_t page_size,
                    ops::Backend& backend)
     : backend_(backend),
       page_size_(page_size),
@@ -19,7 +22,9 @@ StepRows::StepRows(int32_t max_rows, int32_t max_seqs, int32_t max_context, int3
       page_tables_(max_seqs * page_table_stride_),
       indices_(max_rows) {
   if (backend.reads_host_memory()) return;
-  const auto bytes = [](const std::vector<int32_t>& v) { return static_cast<int64_t>(v.size()) * 4; };
+  const auto bytes = [](const std::vector<int32_t>& v) {
+    return static_cast<int64_t>(v.size()) * 4;
+  };
   device_token_ids_ = backend.allocate(bytes(token_ids_));
   device_positions_ = backend.allocate(bytes(positions_));
   device_write_slots_ = backend.allocate(bytes(write_slots_));
@@ -40,10 +45,9 @@ int32_t StepRows::add(const RowSlice& slice) {
   WINNOW_CHECK(static_cast<size_t>(num_rows_ + slice.num_rows) <= token_ids_.size(),
                "{} rows of {}", num_rows_ + slice.num_rows, token_ids_.size());
   const int64_t num_pages = layout::ceil_div(end, page_size_);
-  WINNOW_CHECK(static_cast<size_t>(num_pages) <= slice.pages.size() &&
-                   num_pages <= page_table_stride_,
-               "{} pages needed, {} given, {} at most", num_pages, slice.pages.size(),
-               page_table_stride_);
+  WINNOW_CHECK(
+      static_cast<size_t>(num_pages) <= slice.pages.size() && num_pages <= page_table_stride_,
+      "{} pages needed, {} given, {} at most", num_pages, slice.pages.size(), page_table_stride_);
   WINNOW_CHECK((num_seqs_ + 1) * page_table_stride_ <= static_cast<int64_t>(page_tables_.size()),
                "{} sequences", num_seqs_ + 1);
   const int32_t first_row = num_rows_;
@@ -54,15 +58,17 @@ int32_t StepRows::add(const RowSlice& slice) {
     token_ids_[row] = slice.tokens[position];
     positions_[row] = position;
     seq_of_row_[row] = num_seqs_;
-    write_slots_[row] = position < slice.write_from
-                            ? -1
-                            : slice.pages[position / page_size_] * page_size_ + position % page_size_;
+    write_slots_[row] =
+        position < slice.write_from
+            ? -1
+            : slice.pages[position / page_size_] * page_size_ + position % page_size_;
   }
   ++num_seqs_;
   return first_row;
 }
 
-const int32_t* StepRows::placed(const std::vector<int32_t>& host, const Buffer& device,
+const int32_t* StepRows::placed(const std::vector<int32_t>& host,
+                                const Buffer& device,
                                 int64_t count) {
   if (device.data() == nullptr) return host.data();
   backend_.upload(device.data(), host.data(), count * 4);

@@ -14,13 +14,16 @@ struct RowSlice {
   std::span<const int32_t> tokens;  // the whole sequence, covers start + num_rows
   int32_t start = 0;
   int32_t num_rows = 0;
-  int32_t write_from = 0;           // rows at positions below it append nothing
-  std::span<const int32_t> pages;   // page ids in position order, cover start + num_rows
+  int32_t write_from = 0;          // rows at positions below it append nothing
+  std::span<const int32_t> pages;  // page ids in position order, cover start + num_rows
 };
 
 class StepRows {
  public:
-  StepRows(int32_t max_rows, int32_t max_seqs, int32_t max_context, int32_t page_size,
+  StepRows(int32_t max_rows,
+           int32_t max_seqs,
+           int32_t max_context,
+           int32_t page_size,
            ops::Backend& backend);
 
   void clear();

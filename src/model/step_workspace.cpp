@@ -2,7 +2,9 @@
 
 namespace winnow::model {
 
-StepWorkspace::StepWorkspace(const ModelConfig& config, int32_t max_rows, int32_t max_logit_rows,
+StepWorkspace::StepWorkspace(const ModelConfig& config,
+                             int32_t max_rows,
+                             int32_t max_logit_rows,
                              ops::Backend& backend) {
   const int64_t rows = max_rows, heads = config.num_attention_heads;
   const int64_t act = bytes_of(backend.activation_dtype());
@@ -41,8 +43,9 @@ StepWorkspace::StepWorkspace(const ModelConfig& config, int32_t max_rows, int32_
 int64_t StepWorkspace::bytes() const {
   int64_t total = 0;
   for (const Buffer* buffer :
-       {&residual, &normed, &delta, &q_a, &q_a_normed, &kv, &q, &q_latent, &q_rope, &out_latent,
-        &attention, &index_q_raw, &index_q, &index_k, &index_gates, &head_weights, &slots, &lens,
+       {&residual,   &normed,         &delta,       &q_a,          &q_a_normed, &kv,
+        &q,          &q_latent,       &q_rope,      &out_latent,   &attention,  &index_q_raw,
+        &index_q,    &index_k,        &index_gates, &head_weights, &slots,      &lens,
         &expert_ids, &expert_weights, &logit_input, &logits}) {
     total += buffer->bytes();
   }
