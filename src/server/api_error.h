@@ -1,0 +1,28 @@
+// The one error body of every endpoint. It carries what clients of three kinds look for: OpenAI's
+// nested "error" object, SGLang's flat members of /v1/*, and its "error.message" of /generate.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "server/http_message.h"
+
+namespace winnow::server {
+
+struct ApiError {
+  int http_status = 500;
+  std::string message;
+  std::string param = {};  // request field at fault, "" for none
+  std::string type = {};   // "" takes the usual word for the status
+};
+
+ApiError api_error(const Status& status);
+
+// {"object":"error","message":...,"type":...,"param":...,"code":400,"error":{...}}
+std::string error_body(const ApiError& error);
+HttpResponse error_response(const ApiError& error);
+// An SSE event for what goes wrong once a stream has begun: "data: {"error":{...}}\n\n".
+std::string error_event(const ApiError& error);
+
+}  // namespace winnow::server
