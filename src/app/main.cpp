@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "app/inspect.h"
 #include "app/score.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -11,6 +12,7 @@
 int main(int argc, char** argv) {
   CLI::App app("Winnow serves DeepSeek-Sparse-Attention models", "winnow");
   app.require_subcommand(1);
+  winnow::app::add_inspect(app);
   winnow::app::add_score(app);
   try {
     winnow::log::setup("info");

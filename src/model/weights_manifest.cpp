@@ -14,36 +14,56 @@ constexpr std::string_view kLayerPrefix = "model.layers.";
 
 class SlotList {
  public:
-  void linear(
+  WeightSlot& linear(
       WeightPart part, std::string name, int64_t rows, int64_t cols, ops::LinearWeight& to) {
-    slots_.push_back(
-        {std::move(name), WeightKind::kLinear, part, rows, cols, &to, nullptr, nullptr});
+    WeightSlot& slot = add(WeightKind::kLinear, part, std::move(name), rows, cols);
+    slot.linear = &to;
+    return slot;
   }
-  void table(WeightPart part, std::string name, int64_t rows, int64_t cols, ops::LinearWeight& to) {
-    slots_.push_back(
-        {std::move(name), WeightKind::kTable, part, rows, cols, &to, nullptr, nullptr});
+  WeightSlot& table(
+      WeightPart part, std::string name, int64_t rows, int64_t cols, ops::LinearWeight& to) {
+    WeightSlot& slot = add(WeightKind::kTable, part, std::move(name), rows, cols);
+    slot.linear = &to;
+    return slot;
   }
   void vector(WeightPart part, std::string name, int64_t size, const float*& to) {
-    slots_.push_back({std::move(name), WeightKind::kVector, part, size, 0, nullptr, &to, nullptr});
+    add(WeightKind::kVector, part, std::move(name), size, 0).vector = &to;
   }
-  void kv_b(std::string name, int64_t rows, int64_t cols, LayerWeights& to) {
-    slots_.push_back({std::move(name), WeightKind::kKvB, WeightPart::kAttention, rows, cols,
-                      nullptr, nullptr, &to});
+  WeightSlot& kv_b(std::string name, int64_t rows, int64_t cols, LayerWeights& to) {
+    WeightSlot& slot = add(WeightKind::kKvB, WeightPart::kAttention, std::move(name), rows, cols);
+    slot.kv_b = &to;
+    return slot;
   }
   void mlp(WeightPart part,
            const std::string& prefix,
            int64_t hidden,
            int64_t width,
            ops::MlpWeights& to) {
-    linear(part, prefix + "gate_proj.weight", width, hidden, to.gate);
-    linear(part, prefix + "up_proj.weight", width, hidden, to.up);
-    linear(part, prefix + "down_proj.weight", hidden, width, to.down);
+    linear(part, prefix + "gate_proj.weight", width, hidden, to.gate).split = WeightSplit::kRows;
+    linear(part, prefix + "up_proj.weight", width, hidden, to.up).split = WeightSplit::kRows;
+    linear(part, prefix + "down_proj.weight", hidden, width, to.down).split = WeightSplit::kCols;
   }
   std::vector<WeightSlot> take() { return std::move(slots_); }
 
  private:
+  WeightSlot& add(WeightKind kind, WeightPart part, std::string name, int64_t rows, int64_t cols) {
+    WeightSlot& slot = slots_.emplace_back();
+    slot.name = std::move(name);
+    slot.kind = kind;
+    slot.part = part;
+    slot.rows = rows;
+    slot.cols = cols;
+    return slot;
+  }
+
   std::vector<WeightSlot> slots_;
 };
+
+// Heads go to ranks whole.
+void split_heads(WeightSlot& slot, WeightSplit split, int64_t head_dim) {
+  slot.split = split;
+  slot.split_unit = head_dim;
+}
 
 void add_attention(const ModelConfig& c,
                    const std::string& prefix,
@@ -53,13 +73,17 @@ void add_attention(const ModelConfig& c,
   const auto part = WeightPart::kAttention;
   list.linear(part, prefix + "q_a_proj.weight", c.q_lora_rank, hidden, w.q_a_proj);
   list.vector(WeightPart::kNorms, prefix + "q_a_layernorm.weight", c.q_lora_rank, w.q_a_layernorm);
-  list.linear(part, prefix + "q_b_proj.weight", heads * c.qk_head_dim, c.q_lora_rank, w.q_b_proj);
+  split_heads(list.linear(part, prefix + "q_b_proj.weight", heads * c.qk_head_dim, c.q_lora_rank,
+                          w.q_b_proj),
+              WeightSplit::kRows, c.qk_head_dim);
   list.linear(part, prefix + "kv_a_proj_with_mqa.weight", latent + c.qk_rope_head_dim, hidden,
               w.kv_a_proj_with_mqa);
   list.vector(WeightPart::kNorms, prefix + "kv_a_layernorm.weight", latent, w.kv_a_layernorm);
-  list.kv_b(prefix + "kv_b_proj.weight", heads * (int64_t{c.qk_nope_head_dim} + c.v_head_dim),
-            latent, w);
-  list.linear(part, prefix + "o_proj.weight", hidden, heads * c.v_head_dim, w.o_proj);
+  const int64_t kv_b_head = int64_t{c.qk_nope_head_dim} + c.v_head_dim;
+  split_heads(list.kv_b(prefix + "kv_b_proj.weight", heads * kv_b_head, latent, w),
+              WeightSplit::kRows, kv_b_head);
+  split_heads(list.linear(part, prefix + "o_proj.weight", hidden, heads * c.v_head_dim, w.o_proj),
+              WeightSplit::kCols, c.v_head_dim);
 }
 
 void add_indexer(const ModelConfig& c,
@@ -190,7 +214,8 @@ std::string scale_name(const std::string& weight_name) { return weight_name + "_
 std::vector<WeightSlot> make_slots(const ModelConfig& config, ModelWeights& weights) {
   SlotList list;
   list.table(WeightPart::kEmbedding, "model.embed_tokens.weight", config.vocab_size,
-             config.hidden_size, weights.embed_tokens);
+             config.hidden_size, weights.embed_tokens)
+      .split = WeightSplit::kRows;
   weights.layers.resize(config.num_hidden_layers);
   for (int32_t layer = 0; layer < config.num_hidden_layers; ++layer) {
     add_layer(config, layer, weights.layers[layer], list);
@@ -198,7 +223,8 @@ std::vector<WeightSlot> make_slots(const ModelConfig& config, ModelWeights& weig
   list.vector(WeightPart::kNorms, "model.norm.weight", config.hidden_size, weights.norm);
   if (!config.tie_word_embeddings) {
     list.linear(WeightPart::kHead, "lm_head.weight", config.vocab_size, config.hidden_size,
-                weights.lm_head);
+                weights.lm_head)
+        .split = WeightSplit::kRows;
   }
   return list.take();
 }

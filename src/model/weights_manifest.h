@@ -39,12 +39,17 @@ const char* to_string(WeightPart part);
 // Parts that load_weights reads.
 constexpr bool is_loaded(WeightPart part) { return part < WeightPart::kMtp; }
 
+// What tensor parallelism divides: nothing, output rows, or input columns.
+enum class WeightSplit : uint8_t { kNone, kRows, kCols };
+
 struct WeightSlot {
   std::string name;
   WeightKind kind = WeightKind::kLinear;
   WeightPart part = WeightPart::kUnknown;
-  int64_t rows = 0;  // of a vector: its length
-  int64_t cols = 0;  // of a vector: 0
+  WeightSplit split = WeightSplit::kNone;
+  int64_t split_unit = 1;  // rows or columns that stay together: those of one head
+  int64_t rows = 0;        // of a vector: its length
+  int64_t cols = 0;        // of a vector: 0
   // The destination: one of these, by kind.
   ops::LinearWeight* linear = nullptr;
   const float** vector = nullptr;

@@ -1,0 +1,136 @@
+#include "app/inspect.h"
+
+#include <cstdio>
+#include <memory>
+
+#include "app/inspection.h"
+#include "backends/backends.h"
+#include "model/checkpoint.h"
+#include "model/decoder.h"
+#include "model/numerics.h"
+
+namespace winnow::app {
+
+using layout::IndexKeyLayout;
+using layout::LatentLayout;
+
+namespace {
+
+constexpr int32_t kPageSize = 64;
+
+struct InspectOptions {
+  std::string model_path;
+  bool json = false;
+  uint64_t memory_bytes = 0;
+  double memory_fraction = 0.9;
+  int32_t num_ranks = 1;
+};
+
+struct CacheRow {
+  LatentLayout latent_layout;
+  IndexKeyLayout index_key_layout;
+  const char* flags;
+};
+
+constexpr CacheRow kCacheRows[] = {
+    {LatentLayout::kBf16_1152, IndexKeyLayout::kFp8_132, "--kv-cache-dtype bfloat16"},
+    {LatentLayout::kFp8_656, IndexKeyLayout::kFp8_132, "--kv-cache-dtype fp8_e4m3"},
+    {LatentLayout::kFp8_576, IndexKeyLayout::kFp8_132,
+     "--kv-cache-dtype fp8_e4m3 with the trtllm backends"},
+    {LatentLayout::kBf16_1152, IndexKeyLayout::kBf16_256,
+     "--kv-cache-dtype bfloat16 --index-key-dtype bfloat16"},
+    {LatentLayout::kF32, IndexKeyLayout::kF32, "--precision reference"},
+};
+
+kv::CachePlan plan_of(const model::ModelConfig& config, LatentLayout latent, IndexKeyLayout index) {
+  const auto precision =
+      latent == LatentLayout::kF32 ? model::Precision::kReference : model::Precision::kDefault;
+  return plan_cache(config, choose_numerics(config, precision, latent, index), kPageSize);
+}
+
+std::vector<CacheOption> cache_options(const InspectOptions& options, const Inspection& in) {
+  std::vector<CacheOption> caches;
+  for (const CacheRow& row : kCacheRows) {
+    const bool repeats = row.index_key_layout == IndexKeyLayout::kBf16_256;
+    if (repeats && !in.config.has_indexer()) continue;
+    const kv::CachePlan plan = plan_of(in.config, row.latent_layout, row.index_key_layout);
+    CacheOption cache{.latent_layout = plan.latent.layout,
+                      .index_key_layout = plan.index_key.layout,
+                      .latent_bytes = plan.latent.bytes_per_token(),
+                      .index_key_bytes = plan.index_key.bytes_per_token(),
+                      .token_bytes = plan.bytes_per_token(),
+                      .flags = row.flags,
+                      .plan = {}};
+    if (options.memory_bytes > 0) {
+      const auto usable =
+          static_cast<int64_t>(static_cast<double>(options.memory_bytes) * options.memory_fraction);
+      cache.plan = model::plan_memory(usable, in.rank_weight_bytes, plan);
+    }
+    caches.push_back(std::move(cache));
+  }
+  return caches;
+}
+
+// Asks each backend of this build to prepare for the model's shape, one row at full context.
+std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config) {
+  const auto precision = model::Precision::kDefault;
+  const auto latent =
+      config.quantization.is_fp8() ? LatentLayout::kFp8_656 : LatentLayout::kBf16_1152;
+  const auto numerics = choose_numerics(config, precision, latent, IndexKeyLayout::kFp8_132);
+  const kv::CachePlan plan = plan_cache(config, numerics, kPageSize);
+  const model::DecoderLimits limits{
+      .max_rows = 1, .max_logit_rows = 1, .max_context = config.max_position_embeddings};
+  const std::unique_ptr<ops::Backend> backends[] = {backends::make_cpu(1)};
+  std::vector<BackendAnswer> answers;
+  for (const auto& backend : backends) {
+    BackendAnswer answer{backend->name(), ""};
+    try {
+      backend->prepare(shape_of(config, plan, numerics, limits));
+    } catch (const Error& error) {
+      answer.problem = error.what();
+    }
+    answers.push_back(std::move(answer));
+  }
+  return answers;
+}
+
+void run_inspect(const InspectOptions& options) {
+  Inspection in;
+  in.path = options.model_path;
+  in.config = model::load_config(options.model_path);
+  const model::Checkpoint checkpoint(options.model_path);
+  model::ModelWeights shapes;
+  const std::vector<model::WeightSlot> slots = make_slots(in.config, shapes);
+  in.num_tensors = static_cast<int64_t>(checkpoint.tensors().size());
+  in.num_files = checkpoint.num_files();
+  in.total_bytes = checkpoint.total_bytes();
+  in.inventory = check_tensors(in.config, checkpoint, slots);
+  in.memory_bytes = static_cast<int64_t>(options.memory_bytes);
+  in.memory_fraction = options.memory_fraction;
+  in.num_ranks = options.num_ranks;
+  in.rank_weight_bytes = planned_weight_bytes(slots, checkpoint, options.num_ranks, false);
+  in.caches = cache_options(options, in);
+  in.backends = ask_backends(in.config);
+  const std::string text = options.json ? json::dump(to_json(in)) + '\n' : to_text(in);
+  std::fputs(text.c_str(), stdout);
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command = app.add_subcommand("inspect", "What a checkpoint holds, costs and needs");
+  command->add_option("--model-path,model_path", options->model_path, "Checkpoint folder")->required();
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_option("--memory", options->memory_bytes, "Memory of one device, such as 141GB")
+      ->transform(CLI::AsSizeValue(true));
+  command
+      ->add_option("--mem-fraction-static", options->memory_fraction,
+                   "Share of the memory for weights and cache")
+      ->check(CLI::Range(0.01, 1.0));
+  command->add_option("--tp", options->num_ranks, "Devices that share the weights")
+      ->check(CLI::Range(1, 1024));
+  command->callback([options] { run_inspect(*options); });
+}
+
+}  // namespace winnow::app
