@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "app/bench_offline.h"
 #include "app/inspect.h"
 #include "app/score.h"
 #include "base/error.h"
@@ -14,6 +15,9 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   winnow::app::add_inspect(app);
   winnow::app::add_score(app);
+  CLI::App* bench = app.add_subcommand("bench", "Measure speed");
+  bench->require_subcommand(1);
+  winnow::app::add_bench_offline(*bench);
   try {
     winnow::log::setup("info");
     app.parse(argc, argv);
