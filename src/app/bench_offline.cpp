@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/table.h"
+#include "model/cache_views.h"
 #include "model/decoder.h"
 #include "model/step_rows.h"
 
@@ -95,29 +96,8 @@ class OfflineBench {
     const int32_t filled = std::max(1, options_.prefill_rows / kPage);
     const auto last = static_cast<int32_t>(layout::ceil_div(context, kPage));
     for (int32_t page = filled; page < last; ++page) {
-      const int32_t from_slot = (page % filled) * kPage;
-      for (int32_t layer = 0; layer < storage_.num_layers(); ++layer) {
-        copy_page(layer, from_slot, page * kPage);
-      }
+      model::copy_page_tokens(*loaded_.backend, storage_, page % filled, page, kPage);
     }
-  }
-
-  void copy_page(int32_t layer, int32_t from_slot, int32_t to_slot) {
-    loaded_.backend->copy_latent({.cache = {.data = storage_.latent(layer),
-                                            .geometry = plan_.latent,
-                                            .page_stride_bytes = plan_.latent.page_bytes(),
-                                            .num_pages = storage_.num_pages()},
-                                  .from_slot = from_slot,
-                                  .to_slot = to_slot,
-                                  .num_tokens = kPage});
-    if (storage_.index_keys(layer) == nullptr) return;
-    loaded_.backend->copy_index_keys({.cache = {.data = storage_.index_keys(layer),
-                                                .geometry = plan_.index_key,
-                                                .page_stride_bytes = plan_.index_key.page_bytes(),
-                                                .num_pages = storage_.num_pages()},
-                                      .from_slot = from_slot,
-                                      .to_slot = to_slot,
-                                      .num_tokens = kPage});
   }
 
   template <typename Step>

@@ -1,6 +1,7 @@
 #include "model/mla_attention.h"
 
 #include "base/trace.h"
+#include "model/cache_views.h"
 
 namespace winnow::model {
 
@@ -19,34 +20,18 @@ void linear(const StepContext& step,
                        .y = y});
 }
 
-ops::LatentCache latent_cache(const StepContext& step, int32_t layer, const LayerWeights& weights) {
-  const layout::LatentGeometry& geometry = step.storage.plan().latent;
-  return {.data = step.storage.latent(layer),
-          .geometry = geometry,
-          .page_stride_bytes = geometry.page_bytes(),
-          .num_pages = step.storage.num_pages(),
-          .scale = weights.latent_cache_scale};
-}
-
-ops::IndexKeyCache index_key_cache(const StepContext& step, int32_t layer) {
-  const layout::IndexKeyGeometry& geometry = step.storage.plan().index_key;
-  return {.data = step.storage.index_keys(layer),
-          .geometry = geometry,
-          .page_stride_bytes = geometry.page_bytes(),
-          .num_pages = step.storage.num_pages()};
-}
-
 void project_and_append(const StepContext& step, int32_t layer, const LayerWeights& weights) {
   const ModelConfig& config = step.config;
   StepWorkspace& ws = step.workspace;
   linear(step, ws.normed.data(), weights.q_a_proj, ws.q_a.data());
   linear(step, ws.normed.data(), weights.kv_a_proj_with_mqa, ws.kv.data());
-  step.backend.append_latent({.rows = &step.rows,
-                              .kv = ws.kv.data(),
-                              .norm_weight = weights.kv_a_layernorm,
-                              .norm_eps = config.rms_norm_eps,
-                              .rope = step.rope,
-                              .cache = latent_cache(step, layer, weights)});
+  step.backend.append_latent(
+      {.rows = &step.rows,
+       .kv = ws.kv.data(),
+       .norm_weight = weights.kv_a_layernorm,
+       .norm_eps = config.rms_norm_eps,
+       .rope = step.rope,
+       .cache = latent_cache(step.storage, layer, weights.latent_cache_scale)});
   step.backend.rms_norm({.num_rows = step.rows.num_rows,
                          .width = config.q_lora_rank,
                          .residual = ws.q_a.data(),
@@ -68,7 +53,7 @@ void project_and_append(const StepContext& step, int32_t layer, const LayerWeigh
 void select_tokens(const StepContext& step, int32_t layer, const IndexerWeights& weights) {
   const ModelConfig& config = step.config;
   StepWorkspace& ws = step.workspace;
-  const ops::IndexKeyCache cache = index_key_cache(step, layer);
+  const ops::IndexKeyCache cache = index_key_cache(step.storage, layer);
   linear(step, ws.q_a_normed.data(), weights.wq_b, ws.index_q_raw.data());
   linear(step, ws.normed.data(), weights.wk, ws.index_k.data());
   linear(step, ws.normed.data(), weights.weights_proj, ws.index_gates.data(), true);
@@ -110,7 +95,7 @@ void attend(const StepContext& step, int32_t layer, const LayerWeights& weights)
                             .q_rope = ws.q_rope.data(),
                             .num_heads = config.num_attention_heads,
                             .softmax_scale = config.softmax_scale,
-                            .cache = latent_cache(step, layer, weights),
+                            .cache = latent_cache(step.storage, layer, weights.latent_cache_scale),
                             .out = ws.out_latent.data()});
     return;
   }
@@ -123,7 +108,7 @@ void attend(const StepContext& step, int32_t layer, const LayerWeights& weights)
                            .slots_stride = config.index_topk,
                            .num_heads = config.num_attention_heads,
                            .softmax_scale = config.softmax_scale,
-                           .cache = latent_cache(step, layer, weights),
+                           .cache = latent_cache(step.storage, layer, weights.latent_cache_scale),
                            .out = ws.out_latent.data()});
 }
 
