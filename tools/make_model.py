@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A random checkpoint in the layout of GLM-5: weights, config, tokenizer and chat template.
 
-    tools/make_model.py OUT_DIR                        a few MB, real kernel widths
-    tools/make_model.py OUT_DIR --fp8                  the same with 128x128 block scales
-    tools/make_model.py OUT_DIR --preset glm5-widths   GLM-5's own widths, 3 layers, 4.3 GB
-    tools/make_model.py OUT_DIR --set hidden_size=512 --set num_hidden_layers=6
+    tools/make_model.py --output DIR                        a few MB, real kernel widths
+    tools/make_model.py --output DIR --fp8                  the same with 128x128 block scales
+    tools/make_model.py --output DIR --preset glm5-widths   GLM-5's own widths, 3 layers, 4.3 GB
+    tools/make_model.py --output DIR --set hidden_size=512 --set num_hidden_layers=6
 
 The same arguments give the same bytes. Needs Python 3.9 and nothing else. Values repeat: each
 tensor is a rotation of one block of random numbers, so that gigabytes take seconds.
@@ -288,7 +288,7 @@ def write_configs(out, config, fp8, eos):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--output", type=pathlib.Path, required=True, metavar="DIR")
     parser.add_argument("--preset", choices=PRESETS, default="small")
     parser.add_argument("--fp8", action="store_true", help="e4m3 linears with 128x128 scales")
     parser.add_argument("--shards", type=int, default=1, help="weight files (default 1)")
@@ -309,14 +309,14 @@ def parse_arguments():
 
 def main():
     args, config = parse_arguments()
-    args.out.mkdir(parents=True, exist_ok=True)
-    eos = make_tokenizer.make_tokenizer(args.out, TOKENIZER_SIZE)
-    write_configs(args.out, config, args.fp8, eos)
-    shutil.copyfile(CHAT_TEMPLATE, args.out / "chat_template.jinja")
+    args.output.mkdir(parents=True, exist_ok=True)
+    eos = make_tokenizer.make_tokenizer(args.output, TOKENIZER_SIZE)
+    write_configs(args.output, config, args.fp8, eos)
+    shutil.copyfile(CHAT_TEMPLATE, args.output / "chat_template.jinja")
     tensors = Plan(config, args.fp8).model()
-    write_weights(args.out, tensors, Values(args.seed), args.shards)
+    write_weights(args.output, tensors, Values(args.seed), args.shards)
     total = sum(map(tensor_bytes, tensors))
-    print(f"{args.out}: {len(tensors)} tensors, {total / 1e6:,.1f} MB")
+    print(f"{args.output}: {len(tensors)} tensors, {total / 1e6:,.1f} MB")
 
 
 if __name__ == "__main__":

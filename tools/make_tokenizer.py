@@ -4,7 +4,7 @@
 256 byte tokens, merges learnt from a few sentences, then GLM's control tokens in GLM's order with
 GLM's `special` flags: role tokens vanish from decoded text, think and tool tags stay.
 
-    tools/make_tokenizer.py OUT_DIR [--size 512]
+    tools/make_tokenizer.py --output DIR [--size 512]
 """
 import argparse
 import collections
@@ -112,11 +112,11 @@ def write_json(path, value):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--output", type=pathlib.Path, required=True, metavar="DIR")
     parser.add_argument("--size", type=int, default=512, help="tokens in all (default 512)")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
-    make_tokenizer(args.out, args.size)
+    args.output.mkdir(parents=True, exist_ok=True)
+    make_tokenizer(args.output, args.size)
 
 
 if __name__ == "__main__":
