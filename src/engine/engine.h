@@ -36,7 +36,7 @@ struct EngineStats {
   int64_t cached_pages = 0;      // held by the prefix cache only, evictable
   int64_t steps = 0;             // heartbeat: grows with every pass of the loop, idle or not
   int64_t last_step_ns = 0;      // Clock time of the last pass
-  int64_t prompt_tokens = 0;     // totals since start
+  int64_t prompt_tokens = 0;     // totals since start; of all accepted requests
   int64_t cached_tokens = 0;
   int64_t generated_tokens = 0;
   int64_t preemptions = 0;
@@ -44,7 +44,7 @@ struct EngineStats {
   int64_t finished_length = 0;
   int64_t finished_abort = 0;
   int64_t finished_error = 0;
-  double generation_tokens_per_second = 0;  // over the last second of steps
+  double generation_tokens_per_second = 0;  // over the last full second
   bool alive = true;             // false: the engine thread died, nothing will be served
 };
 
@@ -56,13 +56,15 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // kInvalidArgument for what can never run (longer than context or pool, fault B49; duplicate
-  // rid), kUnavailable when the queue is full or the engine is stopping. On success the sink gets
-  // at least one event.
+  // kInvalidArgument for what can never run (a prompt longer than context or pool, fault B49; a
+  // rid that is in use), kUnavailable when the queue is full, or the engine stopping or dead. On
+  // success the sink gets at least one event. max_new_tokens is lowered to what context and pool
+  // leave: such a request ends with kLength.
   Status submit(GenerateRequest request, std::shared_ptr<TokenSink> sink);
   // The client went away, or an abort call: ends with kAbort. Unknown rids are ignored.
   void cancel(std::string_view rid);
-  // The API side saw a stop string: ends quietly with kStop. Unknown rids are ignored.
+  // The API side saw a stop string: ends with a bare kStop event. Tokens of a step that ran
+  // meanwhile may come before it. Unknown rids are ignored.
   void finish(std::string_view rid);
   void cancel_all();
   // Drops the prefix cache; kUnavailable while requests run or wait. The future is set by the
