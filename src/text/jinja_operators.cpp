@@ -273,8 +273,8 @@ Value get_item(const Value& object, const Value& key) {
 
 namespace {
 
-int64_t slice_bound(const Value& bound, int64_t otherwise, int64_t low, int64_t high,
-                    int64_t size) {
+int64_t slice_bound(
+    const Value& bound, int64_t otherwise, int64_t low, int64_t high, int64_t size) {
   if (bound.is(Value::Kind::kNone)) return otherwise;
   int64_t index = bound.as_int();
   if (index < 0) index += size;
