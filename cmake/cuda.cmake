@@ -18,7 +18,8 @@ endif()
 find_package(CUDAToolkit REQUIRED)
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
                     $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>
-                    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>")
+                    # 177: constants that one instantiation of a template does not need.
+                    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -diag-suppress 177>")
 
 # The .cu files of src/kernels/<folder>, compiled for the given architectures only: one folder, one
 # target, no architecture guards inside kernels.

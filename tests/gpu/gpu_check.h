@@ -26,6 +26,7 @@ namespace winnow::gpu_check {
 struct Context {
   bool small = false;       // the subset that a sanitizer finishes in two minutes
   bool bench = false;       // time as well
+  bool bench_only = false;  // no checks
   FILE* receipt = nullptr;  // one JSON object a line, or null
   int failures = 0;
   int checks = 0;

@@ -1,13 +1,17 @@
-// winnow_gpu_check [--small] [--bench] [--json FILE] [name ...]: runs the named checks (a prefix is
-// enough), or all. Exit status 1 when any failed.
+// winnow_gpu_check [--small] [--bench | --bench-only] [--json FILE] [name ...]: runs the named
+// checks (a prefix is enough), or all. Exit status 1 when any failed.
 #include <cstring>
 
 #include "gpu/gpu_check.h"
 
 namespace winnow::gpu_check {
 
+void check_sparse_mla(Context& context);
+
 // One declaration above and one line here a check.
-const std::vector<Check> kChecks = {};
+const std::vector<Check> kChecks = {
+    {"sparse_mla", check_sparse_mla},
+};
 
 void Context::expect(bool ok, const std::string& name, const std::string& detail) {
   ++checks;
@@ -38,6 +42,8 @@ int main(int argc, char** argv) {
       context.small = true;
     } else if (std::strcmp(argv[i], "--bench") == 0) {
       context.bench = true;
+    } else if (std::strcmp(argv[i], "--bench-only") == 0) {
+      context.bench = context.bench_only = true;
     } else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
       context.receipt = std::fopen(argv[++i], "w");
     } else {

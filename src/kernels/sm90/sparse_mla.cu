@@ -1,0 +1,97 @@
+// Plan and launch of sparse MLA: which kernel, how many splits, how large a grid.
+#include "kernels/sm90/sparse_mla.cuh"
+
+#include <algorithm>
+
+namespace winnow::kernels::sm90 {
+namespace {
+
+using layout::LatentLayout;
+
+constexpr int kWideTokens = 64;    // a stage of the wide kernel
+constexpr int kNarrowTokens = 16;  // a tile of the narrow kernel
+constexpr int kNarrowWarps = 8;    // of one multiprocessor
+constexpr int kMaxSplits = 128;
+
+int64_t lse_bytes(int64_t rows, int64_t heads, int64_t splits) {
+  return (rows * heads * splits * 4 + 255) / 256 * 256;
+}
+
+// The most pieces worth having: enough items for every unit that can run, none below `least`.
+int choose_splits(int64_t items, int64_t places, int32_t max_tokens, int least) {
+  const int64_t wanted = items >= places ? 1 : places / std::max<int64_t>(items, 1);
+  const int64_t most = std::max<int64_t>(1, max_tokens / least);
+  return static_cast<int>(std::clamp<int64_t>(wanted, 1, std::min<int64_t>(most, kMaxSplits)));
+}
+
+}  // namespace
+
+SparseMlaPlan plan_sparse_mla(LatentLayout layout,
+                              int32_t num_rows,
+                              int32_t num_heads,
+                              int32_t max_tokens,
+                              int32_t num_multiprocessors,
+                              bool batch_invariant) {
+  SparseMlaPlan plan;
+  plan.layout = layout;
+  const bool fp8 = layout == LatentLayout::kFp8_656 || layout == LatentLayout::kFp8_644 ||
+                   layout == LatentLayout::kFp8_576;
+  if (!fp8 && layout != LatentLayout::kBf16_1152) return plan;
+  plan.kernel = fp8 ? SparseMlaKernel::kNarrow : SparseMlaKernel::kWide;
+  plan.head_tile = !fp8 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+  const int group = plan.head_tile / 8;
+  const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
+  const int64_t places =
+      fp8 ? int64_t{num_multiprocessors} * (kNarrowWarps / group) : num_multiprocessors;
+  const int step = fp8 ? kNarrowTokens : kWideTokens;
+  const int64_t items = (batch_invariant ? 16 : num_rows) * head_tiles;
+  plan.num_splits = choose_splits(items, places, max_tokens, fp8 ? 64 : 128);
+  plan.tokens_per_split = static_cast<int32_t>(
+      layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), step) * step);
+  plan.num_splits = static_cast<int32_t>(
+      std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
+  const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
+  if (fp8) {
+    plan.groups_per_block = static_cast<int32_t>(
+        std::clamp<int64_t>(layout::ceil_div(all, num_multiprocessors), 1, kNarrowWarps / group));
+  }
+  plan.grid = static_cast<int32_t>(
+      std::min<int64_t>(num_multiprocessors, layout::ceil_div(all, plan.groups_per_block)));
+  if (plan.num_splits > 1) {
+    plan.workspace_bytes = lse_bytes(num_rows, num_heads, plan.num_splits) +
+                           int64_t{num_rows} * num_heads * plan.num_splits * kLatentDim * 4;
+  }
+  return plan;
+}
+
+int sparse_mla(const SparseMlaParams& params,
+               const SparseMlaPlan& plan,
+               void* workspace,
+               Stream stream) {
+  if (params.num_rows == 0) return cudaSuccess;
+  const bool split = plan.num_splits > 1;
+  if (split && workspace == nullptr) return cudaErrorInvalidValue;
+  if (!split && plan.tokens_per_split < params.slots_stride) return cudaErrorInvalidValue;
+  SparseMlaCall call{};
+  call.p = params;
+  call.num_splits = plan.num_splits;
+  call.tokens_per_split = plan.tokens_per_split;
+  call.head_tiles = static_cast<int32_t>(layout::ceil_div(params.num_heads, plan.head_tile));
+  call.num_slots =
+      static_cast<int32_t>(std::min<int64_t>(int64_t{params.num_pages} * kPageSize, INT32_MAX));
+  call.num_items = int64_t{params.num_rows} * plan.num_splits * call.head_tiles;
+  if (plan.layout != LatentLayout::kFp8_576) call.p.cache_scale = 1.0f;
+  if (split) {
+    call.partial_lse = static_cast<float*>(workspace);
+    call.partial_out =
+        reinterpret_cast<float*>(static_cast<uint8_t*>(workspace) +
+                                 lse_bytes(params.num_rows, params.num_heads, plan.num_splits));
+  }
+  cudaError_t error = cudaErrorInvalidValue;
+  if (plan.kernel == SparseMlaKernel::kWide) error = launch_sparse_mla_wide(call, plan, stream);
+  if (plan.kernel == SparseMlaKernel::kNarrow) error = launch_sparse_mla_narrow(call, plan, stream);
+  if (error == cudaSuccess && split) error = launch_sparse_mla_combine(call, stream);
+  return error;
+}
+
+}  // namespace winnow::kernels::sm90

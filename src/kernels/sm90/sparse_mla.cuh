@@ -1,0 +1,90 @@
+// What the sparse MLA kernels share: the device view of a call, its work items, slot arithmetic.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "kernels/attention.h"
+
+namespace winnow::kernels::sm90 {
+
+inline constexpr int kLatentDim = 512;
+inline constexpr int kRopeDim = 64;
+inline constexpr int kPageSize = 64;
+inline constexpr float kLog2e = 1.4426950408889634f;
+inline constexpr float kLn2 = 0.6931471805599453f;
+// The running maximum moves only when a logit (in base 2) passes it by this much: weights stay
+// below 2^kMaxSlack, and the accumulators are seldom rescaled.
+inline constexpr float kMaxSlack = 8.0f;
+
+struct SparseMlaCall {
+  SparseMlaParams p;
+  int32_t num_splits;
+  int32_t tokens_per_split;
+  int32_t head_tiles;
+  int32_t num_slots;
+  int64_t num_items;   // num_rows * num_splits * head_tiles, the head tile running fastest
+  float* partial_out;  // [num_rows, num_splits, num_heads, 512], normalised
+  float* partial_lse;  // [num_rows, num_splits, num_heads], base 2
+};
+
+// One piece of one row for one tile of heads: entries [begin, end) of the row's slots.
+struct SparseMlaItem {
+  int64_t row;
+  int32_t split;
+  int32_t head_begin;
+  int32_t begin;
+  int32_t end;
+};
+
+__device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& call,
+                                                         int64_t index,
+                                                         int head_tile) {
+  SparseMlaItem item;
+  const int64_t piece = index / call.head_tiles;
+  item.head_begin = static_cast<int32_t>(index - piece * call.head_tiles) * head_tile;
+  item.row = piece / call.num_splits;
+  item.split = static_cast<int32_t>(piece - item.row * call.num_splits);
+  const int32_t len =
+      min(max(__ldg(call.p.lens + item.row), 0), static_cast<int32_t>(call.p.slots_stride));
+  item.begin = min(item.split * call.tokens_per_split, len);
+  item.end = min(item.begin + call.tokens_per_split, len);
+  return item;
+}
+
+__device__ __forceinline__ bool slot_is_valid(const SparseMlaCall& call, int32_t slot) {
+  return static_cast<uint32_t>(slot) < static_cast<uint32_t>(call.num_slots);
+}
+__device__ __forceinline__ int64_t slot_offset(const SparseMlaCall& call,
+                                               int32_t slot,
+                                               int32_t row_bytes) {
+  return static_cast<int64_t>(slot / kPageSize) * call.p.page_stride_bytes +
+         static_cast<int64_t>(slot % kPageSize) * row_bytes;
+}
+
+__device__ __forceinline__ float exp2_fast(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ float log2_fast(float x) {
+  float y;
+  asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+
+cudaError_t launch_sparse_mla_wide(const SparseMlaCall& call,
+                                   const SparseMlaPlan& plan,
+                                   cudaStream_t stream);
+cudaError_t launch_sparse_mla_narrow(const SparseMlaCall& call,
+                                     const SparseMlaPlan& plan,
+                                     cudaStream_t stream);
+cudaError_t launch_sparse_mla_combine(const SparseMlaCall& call, cudaStream_t stream);
+
+}  // namespace winnow::kernels::sm90
