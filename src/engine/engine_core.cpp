@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/trace.h"
+#include "engine/philox.h"
 
 namespace winnow::engine {
 namespace {
@@ -17,6 +19,14 @@ constexpr int64_t kRateWindowNs = 1'000'000'000;
 
 Status unavailable(std::string message) {
   return {StatusCode::kUnavailable, std::move(message), ""};
+}
+
+// Requests without a seed differ from each other, also when they ask the same.
+uint64_t seed_of_request(uint64_t engine_seed, uint64_t id) {
+  const auto bits =
+      philox4x32({static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32), 0, 1},
+                 {static_cast<uint32_t>(engine_seed), static_cast<uint32_t>(engine_seed >> 32)});
+  return (uint64_t{bits[1]} << 32) | bits[0];
 }
 
 }  // namespace
@@ -60,6 +70,9 @@ Status EngineCore::submit(GenerateRequest request, std::shared_ptr<TokenSink> si
     }
     ++num_queued_;
     sequence->id = ++next_id_;
+    if (auto& seed = sequence->request.sampling.seed; !seed) {
+      seed = seed_of_request(options_.seed, sequence->id);
+    }
     live_.emplace(rid, LiveRequest{sequence->id});
     inbox_.submitted.push_back(std::move(sequence));
   }
@@ -168,18 +181,31 @@ void EngineCore::handle_messages() {
 }
 
 void EngineCore::step() {
-  const StepPlan& plan = scheduler_.schedule();
-  for (const PageCopy& copy : plan.copies) {
-    executor_->copy_tokens(copy.from_page, copy.to_page, copy.num_tokens);
+  const trace::Span span("step", counters_.steps);
+  const StepPlan& plan = plan_step();
+  {
+    const trace::Span run_span("run", plan.batch.num_rows);
+    for (const PageCopy& copy : plan.copies) {
+      executor_->copy_tokens(copy.from_page, copy.to_page, copy.num_tokens);
+    }
+    executor_->run(plan.batch, results_);
   }
-  executor_->run(plan.batch, results_);
-  scheduler_.update(results_);
+  {
+    const trace::Span update_span("update");
+    scheduler_.update(results_);
+  }
   deliver();
   if (!scheduler_.has_work()) check_idle_integrity();
 }
 
+const StepPlan& EngineCore::plan_step() {
+  const trace::Span span("schedule", scheduler_.num_running());
+  return scheduler_.schedule();
+}
+
 void EngineCore::deliver() {
   if (scheduler_.updated().empty()) return;
+  const trace::Span span("deliver", static_cast<int64_t>(scheduler_.updated().size()));
   for (const Sequence* sequence : scheduler_.updated()) count(*sequence);
   publish_stats();  // first: who has seen a request end finds it in the statistics
   for (Sequence* sequence : scheduler_.updated()) deliver_to(*sequence);

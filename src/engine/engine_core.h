@@ -68,6 +68,7 @@ class EngineCore {
   bool take_messages();
   void handle_messages();
   void step();
+  const StepPlan& plan_step();
   void deliver();
   void count(const Sequence& sequence);
   void deliver_to(Sequence& sequence);

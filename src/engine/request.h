@@ -13,35 +13,37 @@
 namespace winnow::engine {
 
 struct SamplingParams {
-  int64_t max_new_tokens = 128;   // >= 0; 0 = prefill only
+  int64_t max_new_tokens = 128;  // >= 0; 0 = prefill only
   int64_t min_new_tokens = 0;
-  float temperature = 1.0f;       // 0 = greedy
-  float top_p = 1.0f;             // (0, 1]
-  int32_t top_k = -1;             // -1 = all
-  float min_p = 0.0f;             // [0, 1]
+  float temperature = 1.0f;  // 0 = greedy
+  float top_p = 1.0f;        // (0, 1]
+  int32_t top_k = -1;        // -1 = all
+  float min_p = 0.0f;        // [0, 1]
   float frequency_penalty = 0.0f;
   float presence_penalty = 0.0f;
   float repetition_penalty = 1.0f;
-  std::vector<std::pair<int32_t, float>> logit_bias;
-  std::vector<int32_t> stop_token_ids;  // beside the model's EOS ids
-  bool ignore_eos = false;              // the model's EOS ids do not stop; stop_token_ids still do
-  std::optional<uint64_t> seed;         // the same seed gives the same tokens whatever the batch
+  std::vector<std::pair<int32_t, float>> logit_bias = {};
+  std::vector<int32_t> stop_token_ids = {};  // beside the model's EOS ids
+  bool ignore_eos = false;  // the model's EOS ids do not stop; stop_token_ids still do
+  // The same seed gives the same tokens whatever the batch. Without one the engine draws one for
+  // each request, so executors always find it set.
+  std::optional<uint64_t> seed = {};
 };
 
 struct LogprobOptions {
   bool output = false;                  // of each generated token, from raw logits
   int32_t top = 0;                      // alternatives a token
-  std::vector<int32_t> token_ids;       // these tokens' log-probs as well
+  std::vector<int32_t> token_ids = {};  // these tokens' log-probs as well
   int64_t prompt_start = -1;            // first prompt token to score; -1 = none
 };
 
 struct GenerateRequest {
-  std::string rid;                      // unique among live requests
-  std::vector<int32_t> prompt_ids;      // not empty, ids < vocab_size
+  std::string rid;                  // unique among live requests
+  std::vector<int32_t> prompt_ids;  // not empty, ids < vocab_size
   SamplingParams sampling;
   LogprobOptions logprobs;
-  int32_t choice = 0;                   // enters the random stream: n choices of one seed differ
-  std::string cache_namespace;          // prefixes are shared only inside one namespace
+  int32_t choice = 0;           // enters the random stream: n choices of one seed differ
+  std::string cache_namespace;  // prefixes are shared only inside one namespace
 };
 
 struct TokenLogprob {
@@ -59,11 +61,11 @@ struct TokenEvent {
   std::vector<TokenLogprob> logprobs;         // one for each of ids when asked for
   std::vector<TokenLogprob> prompt_logprobs;  // once, with the first event
   FinishReason finish = FinishReason::kNone;
-  std::optional<int32_t> matched_stop_id;     // kStop: the id that stopped it (last of ids)
-  Status error;                               // kError and kAbort: why
+  std::optional<int32_t> matched_stop_id;  // kStop: the id that stopped it (last of ids)
+  Status error;                            // kError and kAbort: why
   // Running totals.
   int64_t prompt_tokens = 0;
-  int64_t cached_tokens = 0;      // of the prompt, from the prefix cache, at first admission
+  int64_t cached_tokens = 0;  // of the prompt, from the prefix cache, at first admission
   int64_t completion_tokens = 0;
   int32_t num_preemptions = 0;
 };
