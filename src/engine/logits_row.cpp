@@ -9,15 +9,15 @@
 namespace winnow::engine {
 namespace {
 
-constexpr float kMinExponent = -87.0f;  // exp() of less is no normal float
+// Here n below is -127 and the exponent field 0, so that the result is 0: no branch is needed.
+constexpr float kZeroBelow = -88.0f;
 
-// exp(x) for x <= 0 to 2 ulp: x = n ln 2 + r, a polynomial in r, n into the exponent field.
-inline float exp_below_zero(float x) {
+// exp(x) for kZeroBelow <= x <= 0 to 2 ulp: x = n ln 2 + r, a polynomial in r, n into the exponent.
+inline float exp_of(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
-  const float clamped = x < kMinExponent ? kMinExponent : x;
-  const float shifted = clamped * 1.44269504f + kRound;
+  const float shifted = x * 1.44269504f + kRound;
   const float n = shifted - kRound;
-  const float r = (clamped - n * 0.693359375f) - n * -2.12194440e-4f;
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
@@ -26,19 +26,17 @@ inline float exp_below_zero(float x) {
   p = p * r + 5.0000001201e-1f;
   p = (p * r) * r + r + 1.0f;
   const int32_t exponent = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound);
-  const float power = std::bit_cast<float>((exponent + 127) << 23);
-  return x < kMinExponent ? 0.0f : p * power;
+  return p * std::bit_cast<float>((exponent + 127) << 23);
 }
 
 // Eight running sums: a fixed order that fits vector registers.
-template <typename Term>
-double sum_terms(size_t begin, size_t end, const Term& term) {
+double sum_of(std::span<const float> terms) {
   std::array<float, 8> sums{};
-  size_t i = begin;
-  for (; i + 8 <= end; i += 8) {
-    for (size_t lane = 0; lane < 8; ++lane) sums[lane] += term(i + lane);
+  size_t i = 0;
+  for (; i + 8 <= terms.size(); i += 8) {
+    for (size_t lane = 0; lane < 8; ++lane) sums[lane] += terms[i + lane];
   }
-  for (; i < end; ++i) sums[i % 8] += term(i);
+  for (size_t lane = 0; i < terms.size(); ++i, ++lane) sums[lane] += terms[i];
   double sum = 0;
   for (const float lane : sums) sum += lane;
   return sum;
@@ -72,27 +70,38 @@ RowPeak find_peak(std::span<const float> logits) {
 }
 
 void exp_weights(std::span<const float> logits, float peak, float scale, std::span<float> weights) {
-  const float* in = logits.data();
-  float* out = weights.data();
-  for (size_t i = 0; i < logits.size(); ++i) out[i] = exp_below_zero((in[i] - peak) * scale);
+  for (size_t begin = 0; begin < logits.size(); begin += kSumBlock) {
+    const size_t count = std::min(kSumBlock, logits.size() - begin);
+    const float* in = logits.data() + begin;
+    float* out = weights.data() + begin;
+    // Two loops: in one, the compiler sees that clamped terms are 0 and branches, term by term.
+    for (size_t i = 0; i < count; ++i) {
+      const float x = (in[i] - peak) * scale;
+      out[i] = x < kZeroBelow ? kZeroBelow : x;
+    }
+    for (size_t i = 0; i < count; ++i) out[i] = exp_of(out[i]);
+  }
 }
 
 double sum_blocks(std::span<const float> weights, std::vector<double>& block_sums) {
   block_sums.clear();
   double total = 0;
   for (size_t begin = 0; begin < weights.size(); begin += kSumBlock) {
-    const size_t end = std::min(begin + kSumBlock, weights.size());
-    block_sums.push_back(sum_terms(begin, end, [&](size_t i) { return weights[i]; }));
+    block_sums.push_back(
+        sum_of(weights.subspan(begin, std::min(kSumBlock, weights.size() - begin))));
     total += block_sums.back();
   }
   return total;
 }
 
 double log_sum_exp(std::span<const float> logits, float peak) {
+  std::array<float, kSumBlock> weights;
   double sum = 0;
   for (size_t begin = 0; begin < logits.size(); begin += kSumBlock) {
-    const size_t end = std::min(begin + kSumBlock, logits.size());
-    sum += sum_terms(begin, end, [&](size_t i) { return exp_below_zero(logits[i] - peak); });
+    const size_t count = std::min(kSumBlock, logits.size() - begin);
+    const std::span<float> block = std::span(weights).first(count);
+    exp_weights(logits.subspan(begin, count), peak, 1, block);
+    sum += sum_of(block);
   }
   return peak + std::log(sum);
 }

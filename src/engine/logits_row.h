@@ -16,7 +16,7 @@ struct RowPeak {
 };
 RowPeak find_peak(std::span<const float> logits);
 
-// weights[i] = exp((logits[i] - peak) * scale); 0 where that is below e^-87. scale > 0.
+// weights[i] = exp((logits[i] - peak) * scale); 0 where that is below e^-87.68. scale > 0.
 void exp_weights(std::span<const float> logits, float peak, float scale, std::span<float> weights);
 
 // Sums of blocks of kSumBlock weights, in order; returns the sum of all.

@@ -15,6 +15,8 @@ constexpr float kGreedyTemperature = 1e-6f;
 // Bins of the filters: steps of the weight's logarithm, the last one for all that is lighter.
 constexpr int32_t kNumBins = 2048;
 constexpr float kBinsPerUnit = 64.0f;
+// A first guess at what top_k tokens weigh at least, of the heaviest one's weight.
+constexpr float kLightWeight = 1e-6f;
 
 Status bad_logits(int64_t position) {
   return {StatusCode::kInternal,
@@ -47,6 +49,7 @@ Sampler::Sampler(int32_t vocab_size, std::vector<int32_t> eos_ids)
   bin_sums_.resize(kNumBins);
   block_sums_.reserve(n / kSumBlock + 1);
   bin_ids_.reserve(n);
+  heavy_.reserve(n);
   candidates_.reserve(n);
 }
 
@@ -141,12 +144,16 @@ void Sampler::filter(std::span<const float> logits,
                      float peak,
                      float scale,
                      const SamplingParams& sampling) {
-  Cut cut{-std::numeric_limits<float>::infinity(), vocab_size_};
+  Cut cut = kNoCut;
   if (limits_rank(sampling, vocab_size_) || sampling.top_p < 1) {
-    cut = find_cut(logits, peak, scale, sampling);
+    const double total = sum_blocks(weights_, block_sums_);
+    gather_heavy(total, sampling);
+    cut = find_cut(logits, peak, scale, total, sampling);
+  } else {
+    gather(std::numeric_limits<float>::min());
   }
   candidates_.clear();
-  for (int32_t i = 0; i < vocab_size_; ++i) {
+  for (const int32_t i : heavy_) {
     const bool stays = logits[i] > cut.logit || (logits[i] == cut.logit && i <= cut.id);
     if (stays && weights_[i] > 0 && weights_[i] >= sampling.min_p) {
       candidates_.push_back({i, weights_[i]});
@@ -154,20 +161,43 @@ void Sampler::filter(std::span<const float> logits,
   }
 }
 
+void Sampler::gather(float min_weight) {
+  heavy_.resize(static_cast<size_t>(vocab_size_));
+  size_t count = 0;
+  for (int32_t i = 0; i < vocab_size_; ++i) {
+    heavy_[count] = i;
+    count += weights_[i] >= min_weight ? 1 : 0;
+  }
+  heavy_.resize(count);
+}
+
+// The tokens among which the cut must fall: mostly few, whatever the vocabulary.
+void Sampler::gather_heavy(double total, const SamplingParams& sampling) {
+  if (sampling.top_p < 1) {
+    // All lighter tokens together have less than half of what top_p leaves out.
+    gather(static_cast<float>(0.5 * (1.0 - sampling.top_p) * total / vocab_size_));
+    return;
+  }
+  gather(kLightWeight);
+  if (heavy_.size() < static_cast<size_t>(sampling.top_k)) gather(0);
+}
+
 // Without sorting the row: whole bins first, then the order inside the one where the cut falls.
 Sampler::Cut Sampler::find_cut(std::span<const float> logits,
                                float peak,
                                float scale,
+                               double total,
                                const SamplingParams& sampling) {
   std::fill(bin_counts_.begin(), bin_counts_.end(), 0);
   std::fill(bin_sums_.begin(), bin_sums_.end(), 0.0);
-  for (size_t i = 0; i < logits.size(); ++i) {
+  for (const int32_t i : heavy_) {
     const auto bin = static_cast<size_t>(bin_of(logits[i], peak, scale));
     ++bin_counts_[bin];
     bin_sums_[bin] += weights_[i];
   }
   const int64_t max_count = sampling.top_k > 0 ? sampling.top_k : vocab_size_;
-  const double max_sum = sampling.top_p * std::accumulate(bin_sums_.begin(), bin_sums_.end(), 0.0);
+  const double max_sum =
+      sampling.top_p < 1 ? sampling.top_p * total : std::numeric_limits<double>::infinity();
   int64_t count = 0;
   double sum = 0;
   int32_t bin = 0;
@@ -177,9 +207,11 @@ Sampler::Cut Sampler::find_cut(std::span<const float> logits,
     sum += bin_sums_[bin++];
   }
   bin_ids_.clear();
-  for (int32_t i = 0; i < vocab_size_; ++i) {
+  for (const int32_t i : heavy_) {
     if (bin_of(logits[i], peak, scale) == bin) bin_ids_.push_back(i);
   }
+  // Rounding kept the sums of the bins below top_p of the total: all stay.
+  if (bin_ids_.empty()) return kNoCut;
   const auto comes_first = [&](int32_t a, int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };

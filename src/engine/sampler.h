@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,6 +57,7 @@ class Sampler {
     float logit;
     int32_t id;
   };
+  static constexpr Cut kNoCut{-std::numeric_limits<float>::infinity(), -1};
 
   std::span<const float> adjust(std::span<const float> logits,
                                 const GenerateRequest& request,
@@ -68,9 +70,12 @@ class Sampler {
               float peak,
               float scale,
               const SamplingParams& sampling);
+  void gather(float min_weight);
+  void gather_heavy(double total, const SamplingParams& sampling);
   Cut find_cut(std::span<const float> logits,
                float peak,
                float scale,
+               double total,
                const SamplingParams& sampling);
   int32_t draw_from_candidates(double u) const;
 
@@ -82,6 +87,7 @@ class Sampler {
   std::vector<double> block_sums_;   // of weights_
   std::vector<int32_t> bin_counts_;  // tokens by log weight, the heaviest first
   std::vector<double> bin_sums_;
+  std::vector<int32_t> heavy_;    // ids above some weight, rising
   std::vector<int32_t> bin_ids_;  // of the bin in which the cut falls
   std::vector<Candidate> candidates_;
 };
