@@ -93,4 +93,16 @@ std::string joined(const std::vector<PromptPiece>& pieces) {
   return text;
 }
 
+std::string control_text(const std::vector<PromptPiece>& pieces) {
+  std::string text;
+  for (const PromptPiece& piece : pieces) {
+    if (piece.control == ControlTokens::kParse) {
+      text += piece.text;
+    } else {
+      text.push_back('\n');
+    }
+  }
+  return text;
+}
+
 }  // namespace winnow::text

@@ -48,5 +48,7 @@ std::unique_ptr<ChatFormat> load_chat_format(const std::string& model_path,
                                              std::string_view architecture);
 
 std::string joined(const std::vector<PromptPiece>& pieces);
+// What is ours in a prompt, with a line break for each stretch of content: tags in it are real.
+std::string control_text(const std::vector<PromptPiece>& pieces);
 
 }  // namespace winnow::text

@@ -15,7 +15,8 @@ struct ReasoningDelta {
   std::string content;
 };
 
-// One per choice. Joined deltas do not depend on how the text was cut (fault B99).
+// One per choice. Joined deltas do not depend on how the text was cut (fault B99). Nothing is
+// trimmed, and nothing held back but what may still become a tag.
 class ReasoningParser {
  public:
   virtual ~ReasoningParser() = default;
@@ -25,7 +26,9 @@ class ReasoningParser {
 };
 
 struct ReasoningStart {
-  std::string_view prompt;                    // as rendered: decides whether <think> is open (B100)
+  // control_text() of the rendered prompt: decides whether <think> is open (fault B100). Empty
+  // where the prompt came as ids: then chat_template_kwargs decide.
+  std::string_view prompt;
   const json::Value* chat_template_kwargs = nullptr;
 };
 
