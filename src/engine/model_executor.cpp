@@ -1,0 +1,143 @@
+#include "engine/model_executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/trace.h"
+#include "model/cache_views.h"
+
+namespace winnow::engine {
+
+namespace {
+
+// Rows of one lm_head call: bounds the logits buffer when a long prompt asks for log-probs.
+constexpr int32_t kMaxLogitRows = 64;
+
+model::DecoderLimits limits_of(const EngineOptions& options) {
+  return {.max_rows = options.chunked_prefill_size + options.max_running_requests,
+          .max_logit_rows = kMaxLogitRows,
+          .max_context = options.context_length};
+}
+
+}  // namespace
+
+ModelExecutor::ModelExecutor(const EngineOptions& options,
+                             const model::ModelConfig& config,
+                             const model::Numerics& numerics,
+                             const model::ModelWeights& weights,
+                             ops::Backend& backend)
+    : config_(config),
+      backend_(backend),
+      cache_plan_(model::plan_cache(config, numerics, options.page_size)),
+      vocab_size_(config.vocab_size),
+      decoder_(config, numerics, weights, cache_plan_, limits_of(options), backend),
+      storage_(
+          cache_plan_, options.num_pages, [&](int64_t bytes) { return backend.allocate(bytes); }),
+      rows_(limits_of(options).max_rows,
+            options.max_running_requests,
+            options.context_length,
+            options.page_size,
+            backend),
+      sampler_(config.vocab_size, config.eos_token_ids) {
+  wanted_.reserve(limits_of(options).max_rows);
+  row_idx_.reserve(kMaxLogitRows);
+  if (!backend.reads_host_memory()) host_logits_.resize(int64_t{kMaxLogitRows} * vocab_size_);
+}
+
+void ModelExecutor::run(const BatchPlan& plan, std::vector<SliceResult>& results) {
+  results.resize(plan.slices.size());
+  wanted_.clear();
+  rows_.clear();
+  for (size_t i = 0; i < plan.slices.size(); ++i) {
+    const SequenceSlice& slice = plan.slices[i];
+    SliceResult& result = results[i];
+    result.ids.clear();
+    result.logprobs.clear();
+    result.prompt_logprobs.clear();
+    result.error = {};
+    const int32_t first_row = rows_.add({.tokens = slice.tokens,
+                                         .start = slice.start,
+                                         .num_rows = slice.num_tokens,
+                                         .write_from = slice.write_from,
+                                         .pages = slice.pages});
+    collect_wanted(slice, static_cast<int32_t>(i), first_row);
+  }
+  {
+    const trace::Span span("forward", rows_.num_rows());
+    decoder_.forward(rows_.commit(), storage_);
+  }
+  consume_logits(plan, results);
+}
+
+void ModelExecutor::collect_wanted(const SequenceSlice& slice,
+                                   int32_t slice_idx,
+                                   int32_t first_row) {
+  if (slice.prompt_logprobs_from >= 0) {
+    // The row of position p scores token p + 1.
+    const auto prompt_size = static_cast<int64_t>(slice.request->prompt_ids.size());
+    const int64_t begin = std::max<int64_t>(slice.prompt_logprobs_from, slice.start + 1);
+    const int64_t end = std::min<int64_t>(slice.start + slice.num_tokens + 1, prompt_size);
+    for (int64_t position = begin; position < end; ++position) {
+      wanted_.push_back({.row = first_row + static_cast<int32_t>(position - 1 - slice.start),
+                         .slice = slice_idx,
+                         .scored_token = slice.request->prompt_ids[position]});
+    }
+  }
+  if (slice.sample) {
+    wanted_.push_back({.row = first_row + slice.num_tokens - 1, .slice = slice_idx});
+  }
+}
+
+void ModelExecutor::consume_logits(const BatchPlan& plan, std::vector<SliceResult>& results) {
+  for (size_t first = 0; first < wanted_.size(); first += kMaxLogitRows) {
+    const size_t count = std::min<size_t>(kMaxLogitRows, wanted_.size() - first);
+    row_idx_.clear();
+    for (size_t i = 0; i < count; ++i) row_idx_.push_back(wanted_[first + i].row);
+    const float* logits =
+        decoder_.logits(rows_.commit_indices(row_idx_), static_cast<int32_t>(count));
+    if (!backend_.reads_host_memory()) {
+      backend_.download(host_logits_.data(), logits, static_cast<int64_t>(count) * vocab_size_ * 4);
+      logits = host_logits_.data();
+    }
+    backend_.synchronize();
+    const trace::Span span("sample", static_cast<int64_t>(count));
+    for (size_t i = 0; i < count; ++i) {
+      const Wanted& wanted = wanted_[first + i];
+      consume_row({logits + i * vocab_size_, static_cast<size_t>(vocab_size_)}, wanted,
+                  plan.slices[wanted.slice], results[wanted.slice]);
+    }
+  }
+}
+
+void ModelExecutor::consume_row(std::span<const float> logits,
+                                const Wanted& wanted,
+                                const SequenceSlice& slice,
+                                SliceResult& result) {
+  if (!result.error.ok()) return;
+  const GenerateRequest& request = *slice.request;
+  const auto score = [&](int32_t id, std::vector<TokenLogprob>& scores) {
+    auto scored = sampler_.score(logits, id, request.logprobs);
+    if (scored.ok()) {
+      scores.push_back(std::move(scored.value()));
+    } else {
+      result.error = scored.status();
+    }
+  };
+  if (wanted.scored_token >= 0) {
+    score(wanted.scored_token, result.prompt_logprobs);
+    return;
+  }
+  const auto id = sampler_.sample(logits, request, slice.tokens);
+  if (!id.ok()) {
+    result.error = id.status();
+    return;
+  }
+  result.ids.push_back(id.value());
+  if (request.logprobs.output) score(id.value(), result.logprobs);
+}
+
+void ModelExecutor::copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) {
+  model::copy_page_tokens(backend_, storage_, from_page, to_page, num_tokens);
+}
+
+}  // namespace winnow::engine
