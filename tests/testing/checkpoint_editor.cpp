@@ -81,7 +81,9 @@ std::string safetensors_bytes(const std::map<std::string, EditableTensor>& tenso
                      {"shape", std::move(shape)},
                      {"data_offsets", json::Array{begin, static_cast<int64_t>(data.size())}}});
   }
-  return safetensors_bytes(json::dump(header), data);
+  std::string text = json::dump(header);
+  text.append((8 - text.size() % 8) % 8, ' ');  // as real writers do, to align the data
+  return safetensors_bytes(text, data);
 }
 
 }  // namespace winnow::testing

@@ -11,7 +11,9 @@ namespace winnow::testing {
 
 class MemoryBackend : public ops::Backend {
  public:
-  explicit MemoryBackend(bool reads_host_memory) : reads_host_memory_(reads_host_memory) {}
+  // fill: every byte of fresh memory; 0xff makes what was never written a NaN.
+  explicit MemoryBackend(bool reads_host_memory, int fill = 0)
+      : reads_host_memory_(reads_host_memory), fill_(fill) {}
 
   int64_t allocated_bytes() const { return allocated_bytes_; }
 
@@ -22,7 +24,7 @@ class MemoryBackend : public ops::Backend {
   Buffer allocate(int64_t bytes) override {
     const size_t padded = static_cast<size_t>((bytes + 63) / 64 * 64);
     void* data = std::aligned_alloc(64, padded);
-    std::memset(data, 0, padded);
+    std::memset(data, fill_, padded);
     allocated_bytes_ += bytes;
     return {data, bytes, [](void* p) { std::free(p); }};
   }
@@ -60,6 +62,7 @@ class MemoryBackend : public ops::Backend {
   }
 
   bool reads_host_memory_;
+  int fill_;
   int64_t allocated_bytes_ = 0;
 };
 
