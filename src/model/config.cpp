@@ -16,6 +16,7 @@ namespace winnow::model {
 namespace {
 
 constexpr int32_t kMaxLayers = 1024;
+constexpr double kMaxTopK = 1e9;
 constexpr int64_t kMaxSharedWidth = int64_t{1} << 24;
 
 json::Value parse_object(std::string_view text, const std::string& path) {
@@ -198,7 +199,10 @@ void read_generation(const ConfigKeys& keys, ModelConfig& config) {
   defaults.top_p = keys.number("top_p");
   defaults.min_p = keys.number("min_p");
   defaults.repetition_penalty = keys.number("repetition_penalty");
-  if (const auto top_k = keys.number("top_k")) defaults.top_k = std::llround(*top_k);
+  if (const auto top_k = keys.number("top_k")) {
+    if (!(std::abs(*top_k) <= kMaxTopK)) keys.refuse("top_k", fmt::format("is {}", *top_k));
+    defaults.top_k = std::llround(*top_k);
+  }
 }
 
 }  // namespace
