@@ -34,9 +34,9 @@ struct SparseMlaParams {
 };
 
 enum class SparseMlaKernel : uint8_t {
-  kNone,    // the layout has no kernel here
-  kNarrow,  // 8, 16 or 32 heads a tile, e4m3 layouts: KV tokens are the M side of the product
-  kWide,    // 64 heads a tile: heads are the M side
+  kNone,  // the layout has no kernel here
+  kFp8,   // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
+  kWide,  // bf16 layout: 64 heads a tile, heads are the M side
 };
 
 // How a batch runs; the same for all layers. Each row's entries are cut into num_splits pieces of
@@ -47,8 +47,7 @@ struct SparseMlaPlan {
   int32_t head_tile = 64;
   int32_t num_splits = 1;
   int32_t tokens_per_split = 0;
-  int32_t grid = 0;              // thread blocks
-  int32_t groups_per_block = 1;  // kNarrow: warp groups of a block, each with its own item
+  int32_t grid = 0;  // thread blocks
   int64_t workspace_bytes = 0;
 };
 

@@ -54,13 +54,20 @@ __device__ double cache_value(const SparseMlaParams& p, LatentLayout layout, int
   }
 }
 
-// One block for a row and a head: logits, then the weighted sum, all in double.
-__global__ void reference_kernel(
-    SparseMlaParams p, LatentLayout layout, double* logits, double* out, double* lse) {
+// One block for a row and a head: logits, then the weighted sum, all in double. reach (zero
+// before): the largest sum of absolute products of a logit, the scale on which its rounding is
+// measured.
+__global__ void reference_kernel(SparseMlaParams p,
+                                 LatentLayout layout,
+                                 double* logits,
+                                 double* out,
+                                 double* lse,
+                                 double* reach) {
   const int64_t index = blockIdx.x, row = index / p.num_heads;
   const int len = p.lens[row];
   double* x = logits + index * p.slots_stride;
   __shared__ double top, total;
+  double furthest = 0;
   const auto* q = static_cast<const uint8_t*>(p.q_latent) + index * kC * 2;
   const auto* q_rope = static_cast<const uint8_t*>(p.q_rope) + index * kR * 2;
   for (int j = threadIdx.x; j < len; j += blockDim.x) {
@@ -69,11 +76,14 @@ __global__ void reference_kernel(
       x[j] = -INFINITY;
       continue;
     }
-    double dot = 0;
+    double dot = 0, size = 0;
     for (int c = 0; c < kC + kR; ++c) {
-      dot += cache_value(p, layout, slot, c) *
-             (c < kC ? decode_bf16(q + 2 * c) : decode_bf16(q_rope + 2 * (c - kC)));
+      const double product = cache_value(p, layout, slot, c) *
+                             (c < kC ? decode_bf16(q + 2 * c) : decode_bf16(q_rope + 2 * (c - kC)));
+      dot += product;
+      size += fabs(product);
     }
+    furthest = fmax(furthest, size * p.softmax_scale);
     x[j] = dot * p.softmax_scale;
   }
   __syncthreads();
@@ -84,6 +94,8 @@ __global__ void reference_kernel(
     for (int j = 0; j < len; ++j) total += x[j] == -INFINITY ? 0 : exp(x[j] - top);
     lse[index] = total > 0 ? top + log(total) : -INFINITY;
   }
+  // Positive doubles order like their bits.
+  atomicMax(reinterpret_cast<unsigned long long*>(reach + index), __double_as_longlong(furthest));
   __syncthreads();
   for (int c = threadIdx.x; c < kC; c += blockDim.x) {
     double sum = 0;
@@ -249,9 +261,10 @@ void check_case(Context& context, const Case& c, bool invariant, uint64_t seed) 
   Data d = make_data(c, seed, true);
   const size_t values = d.out.size();
   DeviceArray<double> logits(static_cast<size_t>(c.rows) * c.heads * c.topk), ref(values),
-      ref_lse(d.lse.size());
+      ref_lse(d.lse.size()), ref_reach(d.lse.size());
+  CUDA_OK(cudaMemset(ref_reach.get(), 0, ref_reach.size() * sizeof(double)));
   reference_kernel<<<c.rows * c.heads, 128>>>(d.params, c.layout, logits.get(), ref.get(),
-                                              ref_lse.get());
+                                              ref_lse.get(), ref_reach.get());
   CUDA_OK(cudaGetLastError());
   const SparseMlaPlan plan = kernels::sm90::plan_sparse_mla(c.layout, c.rows, c.heads, c.topk,
                                                             multiprocessors(), invariant);
@@ -262,7 +275,12 @@ void check_case(Context& context, const Case& c, bool invariant, uint64_t seed) 
   const auto lse = d.lse.download();
   const auto want = ref.download();
   const auto want_lse = ref_lse.download();
-  double error = 0, norm = 0, worst_row = 0, worst_lse = 0;
+  const auto reach = ref_reach.download();
+  // The e4m3 tensor cores keep about 13 bits in each of 18 additions; bf16 products are summed in
+  // fp32.
+  const double logit_bits = c.layout == LatentLayout::kBf16_1152 ? 0x1p-20 : 0x1p-11;
+  double error = 0, norm = 0, worst_row = 0,
+         worst_lse = 0;  // the last two over what the case allows
   bool sane = true;
   for (size_t i = 0; i < lse.size(); ++i) {
     double row_error = 0, row_norm = 0;
@@ -274,12 +292,15 @@ void check_case(Context& context, const Case& c, bool invariant, uint64_t seed) 
     }
     error += row_error;
     norm += row_norm;
-    if (row_norm > 0) worst_row = std::max(worst_row, std::sqrt(row_error / row_norm));
+    const double logit_error = 1e-3 + reach[i] * logit_bits;
+    if (row_norm > 0) {
+      worst_row = std::max(worst_row, std::sqrt(row_error / row_norm) / (6e-3 + logit_error));
+    }
     if (row_norm == 0) sane = sane && row_error == 0;
     if (std::isinf(want_lse[i])) {
       sane = sane && std::isinf(lse[i]) && lse[i] < 0;
     } else {
-      worst_lse = std::max(worst_lse, std::fabs(lse[i] - want_lse[i]));
+      worst_lse = std::max(worst_lse, std::fabs(lse[i] - want_lse[i]) / logit_error);
     }
   }
   const double relative = norm > 0 ? std::sqrt(error / norm) : 0;
@@ -293,10 +314,11 @@ void check_case(Context& context, const Case& c, bool invariant, uint64_t seed) 
     same = same && std::memcmp(again.data(), got.data(), values * 2) == 0;
   }
   char detail[160];
-  std::snprintf(detail, sizeof detail,
-                "relative %.2e, worst row %.2e, lse %.2e, splits %d, finite %d, same bits %d",
-                relative, worst_row, worst_lse, plan.num_splits, sane, same);
-  const bool ok = sane && same && relative < 5e-3 && worst_row < 1.5e-2 && worst_lse < 5e-3;
+  std::snprintf(
+      detail, sizeof detail,
+      "relative %.2e, of the allowed: worst row %.2f, lse %.2f, splits %d, finite %d, same bits %d",
+      relative, worst_row, worst_lse, plan.num_splits, sane, same);
+  const bool ok = sane && same && relative < 5e-3 && worst_row < 1 && worst_lse < 1;
   context.expect(ok, "sparse_mla " + describe(c) + (invariant ? " invariant" : ""), detail);
 }
 
@@ -372,13 +394,12 @@ void bench_all(Context& context) {
                 context, "");
     }
   }
-  for (int heads : {16, 32, 64}) {
-    time_case({.layout = LatentLayout::kFp8_576,
-               .rows = 4096,
-               .heads = heads,
-               .topk = 2048,
-               .tokens = 32768},
-              context, "");
+  for (int heads : {16, 32, 64, 128}) {
+    for (LatentLayout layout :
+         {LatentLayout::kFp8_576, LatentLayout::kFp8_644, LatentLayout::kFp8_656}) {
+      time_case({.layout = layout, .rows = 4096, .heads = heads, .topk = 2048, .tokens = 32768},
+                context, "");
+    }
   }
   for (int heads : {8, 64, 128}) {
     for (int rows : {1, 16, 64, 128}) {

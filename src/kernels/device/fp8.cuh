@@ -11,11 +11,11 @@ __device__ __forceinline__ uint32_t e4m3x2_to_f16x2(uint16_t pair) {
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(out) : "h"(pair));
   return out;
 }
-__device__ __forceinline__ uint32_t low_e4m3x2_to_f16x2(uint32_t four) {
-  return e4m3x2_to_f16x2(static_cast<uint16_t>(four));
-}
-__device__ __forceinline__ uint32_t high_e4m3x2_to_f16x2(uint32_t four) {
-  return e4m3x2_to_f16x2(static_cast<uint16_t>(four >> 16));
+// Two floats to e4m3, nearest, saturating; `low` goes to the low byte.
+__device__ __forceinline__ uint16_t f32x2_to_e4m3x2(float low, float high) {
+  uint16_t out;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(out) : "f"(high), "f"(low));
+  return out;
 }
 
 }  // namespace winnow::kernels

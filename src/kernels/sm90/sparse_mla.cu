@@ -8,19 +8,27 @@ namespace {
 
 using layout::LatentLayout;
 
-constexpr int kWideTokens = 64;    // a stage of the wide kernel
-constexpr int kNarrowTokens = 16;  // a tile of the narrow kernel
-constexpr int kNarrowWarps = 8;    // of one multiprocessor
+constexpr int kStageTokens = 64;
 constexpr int kMaxSplits = 128;
+// With --batch-invariant every batch is cut as one of this many rows would be.
+constexpr int kInvariantRows = 16;
 
 int64_t lse_bytes(int64_t rows, int64_t heads, int64_t splits) {
   return (rows * heads * splits * 4 + 255) / 256 * 256;
 }
 
-// The most pieces worth having: enough items for every unit that can run, none below `least`.
-int choose_splits(int64_t items, int64_t places, int32_t max_tokens, int least) {
+// As the kernels' launch bounds have it.
+int blocks_of_a_multiprocessor(const SparseMlaPlan& plan) {
+  if (plan.kernel == SparseMlaKernel::kWide || plan.head_tile == 64) return 1;
+  if (plan.head_tile == 8) return 4;
+  if (plan.head_tile == 16) return 3;
+  return plan.layout == LatentLayout::kFp8_576 ? 2 : 1;
+}
+
+// The most pieces worth having: enough items for every unit that can run, none below a stage.
+int choose_splits(int64_t items, int64_t places, int32_t max_tokens) {
   const int64_t wanted = items >= places ? 1 : places / std::max<int64_t>(items, 1);
-  const int64_t most = std::max<int64_t>(1, max_tokens / least);
+  const int64_t most = std::max<int64_t>(1, max_tokens / kStageTokens);
   return static_cast<int>(std::clamp<int64_t>(wanted, 1, std::min<int64_t>(most, kMaxSplits)));
 }
 
@@ -37,26 +45,19 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
   const bool fp8 = layout == LatentLayout::kFp8_656 || layout == LatentLayout::kFp8_644 ||
                    layout == LatentLayout::kFp8_576;
   if (!fp8 && layout != LatentLayout::kBf16_1152) return plan;
-  plan.kernel = fp8 ? SparseMlaKernel::kNarrow : SparseMlaKernel::kWide;
-  plan.head_tile = !fp8 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
-  const int group = plan.head_tile / 8;
+  plan.kernel = fp8 ? SparseMlaKernel::kFp8 : SparseMlaKernel::kWide;
+  plan.head_tile = !fp8 || num_heads > 32 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
   const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
-  const int64_t places =
-      fp8 ? int64_t{num_multiprocessors} * (kNarrowWarps / group) : num_multiprocessors;
-  const int step = fp8 ? kNarrowTokens : kWideTokens;
-  const int64_t items = (batch_invariant ? 16 : num_rows) * head_tiles;
-  plan.num_splits = choose_splits(items, places, max_tokens, fp8 ? 64 : 128);
+  const int64_t places = int64_t{num_multiprocessors} * blocks_of_a_multiprocessor(plan);
+  const int64_t items = (batch_invariant ? kInvariantRows : num_rows) * head_tiles;
+  plan.num_splits = choose_splits(items, places, max_tokens);
   plan.tokens_per_split = static_cast<int32_t>(
-      layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), step) * step);
+      layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), kStageTokens) *
+      kStageTokens);
   plan.num_splits = static_cast<int32_t>(
       std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
   const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
-  if (fp8) {
-    plan.groups_per_block = static_cast<int32_t>(
-        std::clamp<int64_t>(layout::ceil_div(all, num_multiprocessors), 1, kNarrowWarps / group));
-  }
-  plan.grid = static_cast<int32_t>(
-      std::min<int64_t>(num_multiprocessors, layout::ceil_div(all, plan.groups_per_block)));
+  plan.grid = static_cast<int32_t>(std::min<int64_t>(places, all));
   if (plan.num_splits > 1) {
     plan.workspace_bytes = lse_bytes(num_rows, num_heads, plan.num_splits) +
                            int64_t{num_rows} * num_heads * plan.num_splits * kLatentDim * 4;
@@ -72,6 +73,11 @@ int sparse_mla(const SparseMlaParams& params,
   const bool split = plan.num_splits > 1;
   if (split && workspace == nullptr) return cudaErrorInvalidValue;
   if (!split && plan.tokens_per_split < params.slots_stride) return cudaErrorInvalidValue;
+  // Gathers count the cache in units of 16 bytes with 32 bits: 64 GiB a layer.
+  if (params.page_stride_bytes % 16 != 0 ||
+      params.page_stride_bytes / 16 * params.num_pages > int64_t{UINT32_MAX}) {
+    return cudaErrorInvalidValue;
+  }
   SparseMlaCall call{};
   call.p = params;
   call.num_splits = plan.num_splits;
@@ -89,7 +95,7 @@ int sparse_mla(const SparseMlaParams& params,
   }
   cudaError_t error = cudaErrorInvalidValue;
   if (plan.kernel == SparseMlaKernel::kWide) error = launch_sparse_mla_wide(call, plan, stream);
-  if (plan.kernel == SparseMlaKernel::kNarrow) error = launch_sparse_mla_narrow(call, plan, stream);
+  if (plan.kernel == SparseMlaKernel::kFp8) error = launch_sparse_mla_fp8(call, plan, stream);
   if (error == cudaSuccess && split) error = launch_sparse_mla_combine(call, stream);
   return error;
 }

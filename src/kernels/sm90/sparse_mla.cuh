@@ -39,6 +39,12 @@ struct SparseMlaItem {
   int32_t end;
 };
 
+// The same value in all lanes, in a form that the compiler knows to be so: loops and descriptors
+// that hang on it then run on the uniform data path.
+__device__ __forceinline__ int32_t warp_uniform(int32_t value) {
+  return static_cast<int32_t>(__reduce_max_sync(0xffffffffu, value));
+}
+
 __device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& call,
                                                          int64_t index,
                                                          int head_tile) {
@@ -49,8 +55,8 @@ __device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& ca
   item.split = static_cast<int32_t>(piece - item.row * call.num_splits);
   const int32_t len =
       min(max(__ldg(call.p.lens + item.row), 0), static_cast<int32_t>(call.p.slots_stride));
-  item.begin = min(item.split * call.tokens_per_split, len);
-  item.end = min(item.begin + call.tokens_per_split, len);
+  item.begin = warp_uniform(min(item.split * call.tokens_per_split, len));
+  item.end = warp_uniform(min(item.begin + call.tokens_per_split, len));
   return item;
 }
 
@@ -82,9 +88,9 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
 cudaError_t launch_sparse_mla_wide(const SparseMlaCall& call,
                                    const SparseMlaPlan& plan,
                                    cudaStream_t stream);
-cudaError_t launch_sparse_mla_narrow(const SparseMlaCall& call,
-                                     const SparseMlaPlan& plan,
-                                     cudaStream_t stream);
+cudaError_t launch_sparse_mla_fp8(const SparseMlaCall& call,
+                                  const SparseMlaPlan& plan,
+                                  cudaStream_t stream);
 cudaError_t launch_sparse_mla_combine(const SparseMlaCall& call, cudaStream_t stream);
 
 }  // namespace winnow::kernels::sm90

@@ -364,7 +364,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     fence_mbarrier_init();
   }
   __syncthreads();
-  const int role = threadIdx.x / 128;
+  const int role = warp_uniform(threadIdx.x / 128);
   if (role == 0) {
     shrink_registers<kProducerRegisters>();
     produce(call, shared);
