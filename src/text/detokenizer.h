@@ -9,13 +9,15 @@
 
 namespace winnow::text {
 
-// One per generated choice. All text returned, joined, equals Tokenizer::decode of all ids.
+// One per generated choice; the tokenizer must outlive it. All text returned, joined, equals
+// Tokenizer::decode of all ids, however they were cut into steps. The prompt plays no part:
+// byte-level tokens carry their blanks with them.
 class Detokenizer {
  public:
   Detokenizer(const Tokenizer& tokenizer, bool skip_special_tokens);
 
   // Text that is complete after these ids; "" while a character is unfinished. A byte that can
-  // no longer become part of a character comes out as U+FFFD.
+  // no longer become part of a character comes out as U+FFFD at once.
   std::string append(std::span<const int32_t> ids);
   // What an unfinished character leaves behind, as U+FFFD.
   std::string finish();
