@@ -161,12 +161,14 @@ def variants(base):
     pairs = [m if isinstance(m, list) else m.split(" ") for m in base["model"]["merges"]]
     flagged = json.loads(json.dumps(base["added_tokens"]))
     next_id = max(token["id"] for token in flagged) + 1
-    for index, (content, flags) in enumerate([
+    for content, flags in [
             ("<L>", ["lstrip"]), ("<R>", ["rstrip"]), ("the", ["single_word", "normalized"]),
             ("<LR>", ["lstrip", "rstrip", "normalized"]), ("caf\u00e9", ["normalized"]),
-            ("<|user", []), ("of the", ["single_word"])]):
-        known_id = base["model"]["vocab"].get(content, next_id + index)
-        token = dict(flagged[-1], id=known_id, content=content, special=False)
+            ("<|user", []), ("of the", ["single_word"])]:
+        # `tokenizers` gives ids itself: the vocabulary's, or the next free one.
+        known_id = base["model"]["vocab"].get(content, next_id)
+        next_id += known_id == next_id
+        token = dict(flagged[0], id=known_id, content=content, special=False, normalized=False)
         token.update({flag: True for flag in flags})
         flagged.append(token)
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "text/unicode_nfc.h"
 #include "text/unicode_utf8.h"
 

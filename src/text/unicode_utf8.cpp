@@ -1,7 +1,5 @@
 #include "text/unicode_utf8.h"
 
-#include <simdjson.h>
-
 namespace winnow::text {
 namespace {
 
@@ -60,10 +58,6 @@ void append_utf8(std::string& out, uint32_t code_point) {
     push(0x80 | (code_point >> 6 & 0x3F));
     push(0x80 | (code_point & 0x3F));
   }
-}
-
-bool is_valid_utf8(std::string_view text) {
-  return simdjson::validate_utf8(text.data(), text.size());
 }
 
 size_t append_repaired_prefix(std::string& out, std::string_view text) {

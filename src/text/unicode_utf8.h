@@ -28,8 +28,6 @@ inline CodePoint decode_trusted(const char* p) {
 
 void append_utf8(std::string& out, uint32_t code_point);
 
-bool is_valid_utf8(std::string_view text);
-
 // Appends text; every maximal part of a character that is not completed becomes one U+FFFD, as
 // Rust's from_utf8_lossy and Python's errors="replace" have it. Bytes at the end that a
 // continuation may still complete are left out; returns how many (0 to 3).
