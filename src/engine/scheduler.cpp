@@ -77,6 +77,7 @@ void Scheduler::add(std::unique_ptr<Sequence> sequence) {
   s.tokens.reserve(s.request.prompt_ids.size() +
                    static_cast<size_t>(std::min(s.max_new_tokens, kReservedTokens)));
   s.tokens.assign(s.request.prompt_ids.begin(), s.request.prompt_ids.end());
+  s.pages.reserve(static_cast<size_t>(pages_for(s.tokens.capacity())));
   waiting_.push_back(std::move(sequence));
 }
 
@@ -164,15 +165,39 @@ void Scheduler::admit_waiting(int32_t& budget_rows) {
   }
 }
 
+// What a prefix hit may cover of a sequence's tokens.
+std::span<const int32_t> Scheduler::cacheable_tokens(const Sequence& s) const {
+  std::span<const int32_t> tokens = s.tokens;
+  // The row before the first prompt token to score must be computed (fault B115).
+  if (s.next_prompt_logprob >= 0 && s.next_prompt_logprob < s.num_prompt()) {
+    tokens = tokens.first(static_cast<size_t>(std::max<int64_t>(s.next_prompt_logprob - 1, 0)));
+  }
+  return tokens;
+}
+
+// Whether a running prompt is about to compute more of these tokens than the cache has by now: the
+// choices of one request, or many questions behind one long text, would all compute the same.
+bool Scheduler::will_be_cached(const Sequence& s, int32_t num_cached_pages) const {
+  const auto tokens = cacheable_tokens(s);
+  const size_t wanted =
+      (static_cast<size_t>(num_cached_pages) + 1) * static_cast<size_t>(options_.page_size);
+  if (tokens.size() < wanted) return false;
+  return std::any_of(running_.begin(), running_.end(), [&](const auto& r) {
+    return r->state == SequenceState::kPrefilling && r->tokens.size() >= wanted &&
+           r->request.cache_namespace == s.request.cache_namespace &&
+           std::equal(tokens.begin(), tokens.begin() + static_cast<int64_t>(wanted),
+                      r->tokens.begin());
+  });
+}
+
 bool Scheduler::admit(Sequence& s) {
   kv::PrefixMatch match;
   if (options_.prefix_cache) {
-    std::span<const int32_t> key = s.tokens;
-    // The row before the first prompt token to score must be computed (fault B115).
-    if (s.next_prompt_logprob >= 0 && s.next_prompt_logprob < s.num_prompt()) {
-      key = key.first(static_cast<size_t>(std::max<int64_t>(s.next_prompt_logprob - 1, 0)));
+    match = tree_.match_prefix(s.request.cache_namespace, cacheable_tokens(s), s.pages);
+    if (will_be_cached(s, match.num_pages)) {
+      s.pages.clear();
+      return false;
     }
-    match = tree_.match_prefix(s.request.cache_namespace, key, s.pages);
     tree_.lock(s.pages);
   }
   const int32_t num_missing = pages_for(s.tokens.size()) - match.num_pages;

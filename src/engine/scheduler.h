@@ -86,6 +86,8 @@ class Scheduler {
   void plan_chunks(int32_t& budget_rows);
   void admit_waiting(int32_t& budget_rows);
   bool admit(Sequence& sequence);
+  std::span<const int32_t> cacheable_tokens(const Sequence& sequence) const;
+  bool will_be_cached(const Sequence& sequence, int32_t num_cached_pages) const;
   void plan_slice(Sequence& sequence, int32_t num_rows);
   void update_sequence(Sequence& sequence, const SequenceSlice& slice, SliceResult& result);
   void collect_prompt_logprobs(Sequence& sequence, const SequenceSlice& slice, SliceResult& result);

@@ -2,20 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "testing/kv_checking_executor.h"
+#include "testing/scheduler_bench.h"
 
 namespace winnow::engine {
 namespace {
 
+using ::winnow::testing::Answer;
 using ::winnow::testing::expected_answer;
-using ::winnow::testing::KvCheckingExecutor;
 using ::winnow::testing::KvCheckOptions;
+using ::winnow::testing::SchedulerBench;
 
 std::vector<int32_t> prompt_of(int32_t length, int32_t seed = 1) {
   std::vector<int32_t> tokens;
@@ -41,81 +42,10 @@ EngineOptions options_of(int32_t page_size, int32_t num_pages, int32_t chunk) {
   return options;
 }
 
-struct Answer {
-  std::vector<int32_t> ids;
-  FinishReason finish = FinishReason::kNone;
-  int64_t cached_tokens = 0;
-  int32_t num_preemptions = 0;
-};
-
-// The scheduler with the executor that checks every page, run step by step on this thread.
-struct Bench {
-  EngineOptions options;
-  KvCheckOptions check;
-  KvCheckingExecutor executor;
-  Scheduler scheduler;
-  std::vector<SliceResult> results;
-  uint64_t next_id = 0;
-  std::map<uint64_t, Answer> answers;
-
-  explicit Bench(const EngineOptions& o, KvCheckOptions c = {})
-      : options(o), check(c), executor(o, c), scheduler(o, c.eos_ids) {}
-
-  uint64_t add(GenerateRequest request) {
-    EXPECT_TRUE(Scheduler::check_fits(options, request).ok());
-    auto sequence = std::make_unique<Sequence>();
-    sequence->id = ++next_id;
-    request.rid = std::to_string(next_id);
-    sequence->request = std::move(request);
-    scheduler.add(std::move(sequence));
-    return next_id;
-  }
-  void collect() {
-    for (Sequence* s : scheduler.updated()) {
-      Answer& answer = answers[s->id];
-      answer.ids.assign(s->tokens.begin() + s->num_prompt(), s->tokens.end());
-      answer.finish = s->finish;
-      answer.cached_tokens = s->cached_tokens;
-      answer.num_preemptions = s->num_preemptions;
-    }
-    scheduler.clear_updated();
-    ASSERT_EQ(scheduler.check_integrity(), "");
-  }
-  const StepPlan& step() {
-    const StepPlan& plan = scheduler.schedule();
-    for (const PageCopy& copy : plan.copies) {
-      executor.copy_tokens(copy.from_page, copy.to_page, copy.num_tokens);
-    }
-    executor.run(plan.batch, results);
-    EXPECT_EQ(executor.fault(), "");
-    scheduler.update(results);
-    collect();
-    return plan;
-  }
-  void run_all() {
-    int64_t num_steps = 0;
-    while (scheduler.has_work() && executor.fault().empty()) {
-      step();
-      ASSERT_LT(++num_steps, 100000) << "no progress";
-    }
-  }
-  Answer run(GenerateRequest request) {
-    const uint64_t id = add(std::move(request));
-    run_all();
-    return answers[id];
-  }
-  void expect_all_pages_free() {
-    EXPECT_EQ(scheduler.num_running(), 0);
-    EXPECT_EQ(scheduler.num_free_pages() + scheduler.num_evictable_pages(), options.num_pages);
-    EXPECT_TRUE(scheduler.flush_cache());
-    EXPECT_EQ(scheduler.num_free_pages(), options.num_pages);
-  }
-};
-
 // Fault B41: an answer with a prefix hit equals a full recompute.
 TEST(Scheduler, PrefixHitsChangeNothing) {
   for (const int32_t shared : {0, 4, 8, 36, 39, 40}) {
-    Bench bench(options_of(4, 64, 16));
+    SchedulerBench bench(options_of(4, 64, 16));
     std::vector<int32_t> first = prompt_of(40);
     bench.run(request_of(first, 4));
     std::vector<int32_t> second = first;
@@ -132,7 +62,7 @@ TEST(Scheduler, PrefixHitsChangeNothing) {
 TEST(Scheduler, AFullHitRecomputesOneRow) {
   for (const int32_t length : {4, 8, 64, 1, 3, 9}) {
     for (const int64_t max_new_tokens : {0, 1, 3}) {
-      Bench bench(options_of(4, 64, 16));
+      SchedulerBench bench(options_of(4, 64, 16));
       const GenerateRequest request = request_of(prompt_of(length), max_new_tokens);
       const Answer cold = bench.run(request);
       const int64_t rows_before = bench.executor.num_rows();
@@ -155,7 +85,7 @@ TEST(Scheduler, AFullHitRecomputesOneRow) {
 // Fault B47: chunks are cut from what is left to compute, and none is empty.
 TEST(Scheduler, ChunksFollowTheUncachedRest) {
   for (const int32_t cached : {16, 12, 19, 11}) {
-    Bench bench(options_of(4, 64, 8));
+    SchedulerBench bench(options_of(4, 64, 8));
     bench.run(request_of(prompt_of(cached), 1));
     std::vector<int32_t> prompt = prompt_of(20);
     const GenerateRequest request = request_of(prompt, 5);
@@ -179,7 +109,7 @@ TEST(Scheduler, NeverFitsIsToldFromNotNow) {
   EXPECT_TRUE(Scheduler::check_fits(options, request_of(prompt_of(99), 50)).ok());
 
   options.context_length = 1024;
-  Bench bench(options);
+  SchedulerBench bench(options);
   const uint64_t large = bench.add(request_of(prompt_of(200), 500));
   const uint64_t small = bench.add(request_of(prompt_of(10, 3), 10));
   bench.run_all();
@@ -194,7 +124,7 @@ TEST(Scheduler, TightPoolsAndOddChunks) {
   for (const int32_t chunk : {10, 1, 3, 1000}) {
     for (const int32_t length : {9, 11, 13}) {
       const int32_t pages = (length + 3) / 4;
-      Bench bench(options_of(4, pages, chunk));
+      SchedulerBench bench(options_of(4, pages, chunk));
       for (int32_t seed = 1; seed <= 3; ++seed) {
         bench.add(request_of(prompt_of(length, seed), 20));
       }
@@ -208,7 +138,7 @@ TEST(Scheduler, TightPoolsAndOddChunks) {
 }
 
 TEST(Scheduler, DecodesComeFirstAndChunksShareTheBudget) {
-  Bench bench(options_of(4, 256, 8));
+  SchedulerBench bench(options_of(4, 256, 8));
   bench.add(request_of(prompt_of(6, 1), 50));
   bench.add(request_of(prompt_of(30, 2), 50));
   bench.add(request_of(prompt_of(5, 3), 50));
@@ -229,7 +159,7 @@ TEST(Scheduler, DecodesComeFirstAndChunksShareTheBudget) {
 }
 
 TEST(Scheduler, PreemptsTheYoungestAndLosesNothing) {
-  Bench bench(options_of(4, 12, 64));
+  SchedulerBench bench(options_of(4, 12, 64));
   std::vector<GenerateRequest> requests;
   for (int32_t i = 0; i < 4; ++i) {
     requests.push_back(request_of(prompt_of(6, i + 1), 30));
@@ -244,19 +174,65 @@ TEST(Scheduler, PreemptsTheYoungestAndLosesNothing) {
   bench.expect_all_pages_free();
 }
 
+// Fault B71: several ids a step up to the last token of the context, at whole pages.
+TEST(Scheduler, SeveralIdsAStepUpToTheContextsEnd) {
+  for (const int32_t max_ids : {1, 3, 8}) {
+    EngineOptions options = options_of(4, 12, 64);
+    options.context_length = 16;
+    KvCheckOptions check;
+    check.max_ids_per_step = max_ids;
+    SchedulerBench bench(options, check);
+    std::vector<GenerateRequest> requests;
+    for (int32_t length = 12; length <= 15; ++length) {
+      requests.push_back(request_of(prompt_of(length, length), 100));
+      bench.add(requests.back());
+    }
+    bench.run_all();
+    for (uint64_t id = 1; id <= 4; ++id) {
+      const auto room = static_cast<int64_t>(5 - id);
+      EXPECT_EQ(bench.answers[id].ids, expected_answer(check, requests[id - 1], room));
+      EXPECT_EQ(bench.answers[id].ids.size(), static_cast<size_t>(room));
+    }
+    bench.expect_all_pages_free();
+  }
+}
+
+TEST(Scheduler, AHundredPreemptionsChangeNothing) {
+  SchedulerBench bench(options_of(4, 40, 64));
+  std::vector<GenerateRequest> requests;
+  for (int32_t i = 0; i < 60; ++i) {
+    requests.push_back(request_of(prompt_of(5 + i % 7, i + 1), 80));
+    bench.add(requests.back());
+  }
+  bench.run_all();
+  EXPECT_GE(bench.scheduler.num_preemptions(), 100);
+  for (uint64_t id = 1; id <= requests.size(); ++id) {
+    EXPECT_EQ(bench.answers[id].ids, expected_answer(bench.check, requests[id - 1], 80)) << id;
+  }
+  bench.expect_all_pages_free();
+}
+
+// The choices of one request: the prompt is computed once, and the others wait for it.
+TEST(Scheduler, TheSamePromptAtOnceIsComputedOnce) {
+  SchedulerBench bench(options_of(4, 256, 1000));
+  for (int i = 0; i < 5; ++i) bench.add(request_of(prompt_of(80), 1));
+  bench.run_all();
+  EXPECT_EQ(bench.executor.num_rows(), 80 + 4);
+  for (uint64_t id = 2; id <= 5; ++id) EXPECT_EQ(bench.answers[id].cached_tokens, 79);
+}
+
 TEST(Scheduler, CancelAtAnyMomentReturnsEveryPage) {
   for (int num_steps = 0; num_steps < 14; ++num_steps) {
     for (uint64_t victim = 1; victim <= 3; ++victim) {
-      Bench bench(options_of(4, 16, 8));
+      SchedulerBench bench(options_of(4, 16, 8));
       std::vector<GenerateRequest> requests;
       for (int32_t i = 0; i < 3; ++i) {
         requests.push_back(request_of(prompt_of(11 + i, i + 1), 7));
         bench.add(requests.back());
       }
       for (int i = 0; i < num_steps; ++i) bench.step();
-      bench.scheduler.end(victim, FinishReason::kAbort, {});
-      bench.scheduler.end(victim, FinishReason::kAbort, {});  // once more changes nothing
-      bench.collect();
+      bench.end(victim, FinishReason::kAbort);
+      bench.end(victim, FinishReason::kAbort);  // once more changes nothing
       bench.run_all();
       for (uint64_t id = 1; id <= 3; ++id) {
         if (id == victim) continue;
@@ -268,7 +244,7 @@ TEST(Scheduler, CancelAtAnyMomentReturnsEveryPage) {
 }
 
 TEST(Scheduler, OneSequencesErrorEndsItAlone) {
-  Bench bench(options_of(4, 64, 64));
+  SchedulerBench bench(options_of(4, 64, 64));
   bench.add(request_of(prompt_of(5, 1), 5));
   bench.add(request_of(prompt_of(5, 2), 5));
   const StepPlan& plan = bench.scheduler.schedule();
@@ -284,7 +260,7 @@ TEST(Scheduler, OneSequencesErrorEndsItAlone) {
 }
 
 TEST(Scheduler, ANamespaceSeesNoOthersPrefixes) {
-  Bench bench(options_of(4, 64, 64));
+  SchedulerBench bench(options_of(4, 64, 64));
   GenerateRequest request = request_of(prompt_of(20), 3);
   bench.run(request);
   request.cache_namespace = "tenant";
@@ -295,7 +271,7 @@ TEST(Scheduler, ANamespaceSeesNoOthersPrefixes) {
 TEST(Scheduler, WithoutPrefixCacheNothingIsKept) {
   EngineOptions options = options_of(4, 64, 64);
   options.prefix_cache = false;
-  Bench bench(options);
+  SchedulerBench bench(options);
   bench.run(request_of(prompt_of(20), 3));
   EXPECT_EQ(bench.scheduler.num_free_pages(), 64);
   EXPECT_EQ(bench.run(request_of(prompt_of(20), 3)).cached_tokens, 0);

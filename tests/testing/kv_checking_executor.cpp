@@ -80,6 +80,9 @@ void KvCheckingExecutor::check_plan(const engine::BatchPlan& plan) {
   for (const auto& s : plan.slices) {
     num_rows += s.num_tokens;
     const auto end = static_cast<size_t>(s.start) + static_cast<size_t>(s.num_tokens);
+    for (const int32_t page : s.pages) {
+      if (page < 0 || page >= options_.num_pages) report("a page outside the pool");
+    }
     if (s.num_tokens < 1) report("a slice of no rows");  // fault B47
     if (end > s.tokens.size()) report("rows beyond the tokens");
     if (s.pages.size() * static_cast<size_t>(options_.page_size) < end) report("too few pages");
