@@ -22,8 +22,15 @@ uint64_t extend(uint64_t hash, int32_t token) {
   return mix(hash, static_cast<uint64_t>(token) + 1);
 }
 
-uint64_t hash_of(std::span<const int32_t> tokens) {
+// Namespaces differ from the first token on, so a page shared across them shows.
+uint64_t start_of(const engine::GenerateRequest& request) {
   uint64_t hash = kStart;
+  for (const char c : request.cache_namespace) hash = extend(hash, c);
+  return hash;
+}
+
+uint64_t hash_of(const engine::GenerateRequest& request, std::span<const int32_t> tokens) {
+  uint64_t hash = start_of(request);
   for (int32_t token : tokens) hash = extend(hash, token);
   return hash;
 }
@@ -99,7 +106,7 @@ void KvCheckingExecutor::check_plan(const engine::BatchPlan& plan) {
 }
 
 void KvCheckingExecutor::check_visible(const engine::SequenceSlice& slice) {
-  uint64_t hash = kStart;
+  uint64_t hash = start_of(*slice.request);
   for (int32_t p = 0; p < slice.start; ++p) {
     hash = extend(hash, slice.tokens[static_cast<size_t>(p)]);
     if (slot(slice, p) != hash) {
@@ -112,7 +119,7 @@ void KvCheckingExecutor::check_visible(const engine::SequenceSlice& slice) {
 
 void KvCheckingExecutor::write_rows(const engine::SequenceSlice& slice) {
   for (int32_t p = slice.start; p < slice.start + slice.num_tokens; ++p) {
-    const uint64_t before = p == 0 ? kStart : slot(slice, p - 1);
+    const uint64_t before = p == 0 ? start_of(*slice.request) : slot(slice, p - 1);
     const uint64_t hash = extend(before, slice.tokens[static_cast<size_t>(p)]);
     if (p >= slice.write_from) {
       slot(slice, p) = hash;
@@ -124,7 +131,7 @@ void KvCheckingExecutor::write_rows(const engine::SequenceSlice& slice) {
 
 void KvCheckingExecutor::sample(const engine::SequenceSlice& slice,
                                 engine::SliceResult& result) const {
-  uint64_t hash = hash_of(slice.tokens);
+  uint64_t hash = hash_of(*slice.request, slice.tokens);
   const auto max_ids = static_cast<uint64_t>(check_.max_ids_per_step);
   const uint64_t num_ids = 1 + (hash >> 40) % max_ids;
   for (uint64_t i = 0; i < num_ids; ++i) {
@@ -141,7 +148,7 @@ std::vector<int32_t> expected_answer(const KvCheckOptions& check,
   sequence.tokens = request.prompt_ids;
   sequence.max_new_tokens = max_new_tokens;
   sequence.min_new_tokens = std::min(request.sampling.min_new_tokens, max_new_tokens);
-  uint64_t hash = hash_of(sequence.tokens);
+  uint64_t hash = hash_of(request, sequence.tokens);
   while (max_new_tokens > 0 && sequence.finish == engine::FinishReason::kNone) {
     const auto id = static_cast<int32_t>(hash % static_cast<uint64_t>(check.vocab_size));
     hash = extend(hash, id);
