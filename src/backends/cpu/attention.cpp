@@ -1,220 +1,172 @@
+// Attention of one row over a list of cached tokens. The softmax runs over groups of kTokenTile
+// tokens in order, so its bits depend on the row's own list alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/latent_cache.h"
-#include "backends/cpu/linear.h"
-#include "backends/cpu/rotary.h"
-#include "backends/cpu/row_math.h"
 #include "base/error.h"
 
 namespace winnow::backends {
+
+struct AttentionJob {
+  int64_t num_rows = 0;
+  const float* q_latent = nullptr;
+  const float* q_rope = nullptr;
+  int64_t num_heads = 0;
+  float softmax_scale = 0;
+  const ops::LatentCache* cache = nullptr;
+  float* out = nullptr;
+  float* lse = nullptr;
+  // Sparse: the row's slots. Dense (slots null): the row's page table up to its position.
+  const int32_t* slots = nullptr;
+  const int32_t* lens = nullptr;
+  int64_t slots_stride = 0;
+  const ops::BatchRows* rows = nullptr;
+};
 
 namespace {
 
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-// A part of a weight whose rows belong to one head.
-ops::LinearWeight rows_of_head(const ops::LinearWeight& weight, int64_t head, int64_t rows) {
-  WINNOW_CHECK(weight.dtype != DType::kE4m3, "absorbed weights are f32, bf16 or f16");
-  ops::LinearWeight part = weight;
-  part.data = static_cast<const uint8_t*>(weight.data) +
-              head * rows * weight.in_features * bytes_of(weight.dtype);
-  part.out_features = rows;
-  return part;
+// Walks the tokens a row attends to.
+class TokenList {
+ public:
+  TokenList(const AttentionJob& job, int64_t row)
+      : job_(job), num_slots_(latent_slots(*job.cache)) {
+    if (job.slots != nullptr) {
+      slots_ = job.slots + row * job.slots_stride;
+      end_ = job.lens[row];
+    } else {
+      pages_ = job.rows->page_tables + job.rows->seq_of_row[row] * job.rows->page_table_stride;
+      end_ = int64_t{job.rows->positions[row]} + 1;
+    }
+  }
+
+  // The next slots, at most kTokenTile; 0 at the end. Entries outside the pool are passed over
+  // wherever they stand.
+  int64_t next(int32_t* group) {
+    int64_t count = 0;
+    const int32_t page_size = job_.cache->geometry.page_size;
+    for (; next_ < end_ && count < kTokenTile; ++next_) {
+      const int64_t slot = slots_ != nullptr
+                               ? slots_[next_]
+                               : int64_t{pages_[next_ / page_size]} * page_size + next_ % page_size;
+      if (slot >= 0 && slot < num_slots_) group[count++] = static_cast<int32_t>(slot);
+    }
+    return count;
+  }
+
+  int64_t length() const { return end_; }
+
+ private:
+  const AttentionJob& job_;
+  const int64_t num_slots_;
+  const int32_t* slots_ = nullptr;
+  const int32_t* pages_ = nullptr;
+  int64_t next_ = 0, end_ = 0;
+};
+
+void attend_heads(const AttentionJob& job,
+                  int64_t row,
+                  int64_t first_head,
+                  int64_t num_heads,
+                  const KernelTable& kernels,
+                  ThreadScratch& scratch) {
+  const int64_t c = job.cache->geometry.kv_lora_rank, r = job.cache->geometry.qk_rope_head_dim;
+  const int64_t row_head = row * job.num_heads + first_head;
+  const int64_t output_stride = layout::ceil_div(c, kChannelPad) * kChannelPad;
+  const int64_t latent_stride = layout::ceil_div(c + r, kChannelPad) * kChannelPad;
+  float* output = scratch.output.data();
+  float* maxima = scratch.softmax.data();
+  float* sums = maxima + num_heads;
+  std::fill_n(maxima, num_heads, kMinusInf);
+  std::fill_n(sums, num_heads, 0.0f);
+  std::fill_n(output, num_heads * output_stride, 0.0f);
+  TokenList tokens(job, row);
+  int32_t slots[kTokenTile];
+  while (const int64_t count = tokens.next(slots)) {
+    for (int64_t j = 0; j < count; ++j) {
+      read_latent(*job.cache, slots[j], kernels, scratch.latents.data() + j * latent_stride);
+    }
+    kernels.transpose_tile(scratch.latents.data(), latent_stride, count, c + r,
+                           scratch.transposed.data());
+    kernels.attend_group({.q_latent = job.q_latent + row_head * c,
+                          .q_rope = job.q_rope + row_head * r,
+                          .num_heads = num_heads,
+                          .kv_lora_rank = c,
+                          .qk_rope_head_dim = r,
+                          .softmax_scale = job.softmax_scale,
+                          .latents = scratch.latents.data(),
+                          .latent_stride = latent_stride,
+                          .transposed = scratch.transposed.data(),
+                          .count = count,
+                          .scores = scratch.scores.data(),
+                          .maxima = maxima,
+                          .sums = sums,
+                          .output = output,
+                          .output_stride = output_stride});
+  }
+  for (int64_t h = 0; h < num_heads; ++h) {
+    const float* from = output + h * output_stride;
+    float* to = job.out + (row_head + h) * c;
+    for (int64_t i = 0; i < c; ++i) to[i] = sums[h] == 0 ? 0.0f : from[i] / sums[h];
+    if (job.lse != nullptr) {
+      job.lse[row_head + h] = sums[h] == 0 ? kMinusInf : maxima[h] + std::log(sums[h]);
+    }
+  }
 }
 
 }  // namespace
 
-// One row's attention over a list of slots. next_slots fills up to kTokenGroup valid slots and
-// returns how many; 0 at the end.
-struct MlaJob {
-  const float* q_latent = nullptr;
-  const float* q_rope = nullptr;
-  int32_t num_heads = 0;
-  float softmax_scale = 0;
-  const ops::LatentCache* cache = nullptr;
-  float* out = nullptr;
-  float* lse = nullptr;
-};
-
-namespace {
-
-// Softmax over groups of kTokenGroup tokens in order, rescaled between groups.
-class RowAttention {
- public:
-  RowAttention(const MlaJob& job, int64_t row, ThreadScratch& scratch)
-      : job_(job),
-        scratch_(scratch),
-        c_(job.cache->geometry.kv_lora_rank),
-        r_(job.cache->geometry.qk_rope_head_dim),
-        row_(row) {
-    for (int64_t h = 0; h < job.num_heads; ++h) {
-      float* q = scratch.query.data() + h * (c_ + r_);
-      const float* latent = job.q_latent + (row * job.num_heads + h) * c_;
-      const float* rope = job.q_rope + (row * job.num_heads + h) * r_;
-      std::copy(latent, latent + c_, q);
-      std::copy(rope, rope + r_, q + c_);
-      max_of(h) = kMinusInf;
-      sum_of(h) = 0;
-      std::fill_n(scratch.output.data() + h * c_, c_, 0.0f);
-    }
-  }
-
-  void add_group(const int32_t* slots, int64_t count) {
-    for (int64_t j = 0; j < count; ++j) {
-      read_latent(*job_.cache, slots[j], scratch_.latents.data() + j * (c_ + r_));
-    }
-    for (int64_t h = 0; h < job_.num_heads; ++h) add_head(h, count);
-  }
-
-  void finish() {
-    for (int64_t h = 0; h < job_.num_heads; ++h) {
-      const float* from = scratch_.output.data() + h * c_;
-      float* to = job_.out + (row_ * job_.num_heads + h) * c_;
-      const float sum = sum_of(h);
-      for (int64_t i = 0; i < c_; ++i) to[i] = sum == 0 ? 0.0f : from[i] / sum;
-      if (job_.lse != nullptr) {
-        job_.lse[row_ * job_.num_heads + h] = sum == 0 ? kMinusInf : max_of(h) + std::log(sum);
-      }
-    }
-  }
-
- private:
-  void add_head(int64_t h, int64_t count) {
-    const float* q = scratch_.query.data() + h * (c_ + r_);
-    float scores[kTokenGroup];
-    float largest = max_of(h);
-    for (int64_t j = 0; j < count; ++j) {
-      scores[j] = dot(q, scratch_.latents.data() + j * (c_ + r_), c_ + r_) * job_.softmax_scale;
-      // A NaN score must reach the output, not be skipped as if its token were masked.
-      largest = std::isnan(scores[j]) ? scores[j] : std::max(largest, scores[j]);
-    }
-    // Every score so far is -inf: their weights are 0, and (-inf) - (-inf) must not be formed.
-    if (largest == kMinusInf) return;
-    float* out = scratch_.output.data() + h * c_;
-    const float rescale = std::exp(max_of(h) - largest);
-    sum_of(h) *= rescale;
-    for (int64_t i = 0; i < c_; ++i) out[i] *= rescale;
-    for (int64_t j = 0; j < count; ++j) {
-      const float p = std::exp(scores[j] - largest);
-      const float* v = scratch_.latents.data() + j * (c_ + r_);
-      sum_of(h) += p;
-      for (int64_t i = 0; i < c_; ++i) out[i] += p * v[i];
-    }
-    max_of(h) = largest;
-  }
-
-  float& max_of(int64_t h) { return scratch_.softmax[static_cast<size_t>(2 * h)]; }
-  float& sum_of(int64_t h) { return scratch_.softmax[static_cast<size_t>(2 * h + 1)]; }
-
-  const MlaJob& job_;
-  ThreadScratch& scratch_;
-  int64_t c_, r_, row_;
-};
-
-}  // namespace
+// Few rows share their heads among the threads; each thread then unpacks the latents for itself.
+void CpuBackend::attend(const AttentionJob& job) {
+  WINNOW_CHECK(workspace_.prepared, "attention before prepare()");
+  const ops::ModelShape& shape = workspace_.shape;
+  WINNOW_CHECK(job.num_heads <= shape.num_attention_heads &&
+                   job.cache->geometry.kv_lora_rank <= shape.kv_lora_rank &&
+                   job.cache->geometry.qk_rope_head_dim <= shape.qk_rope_head_dim,
+               "{} heads over latents of {}", job.num_heads, job.cache->geometry.kv_lora_rank);
+  const int64_t parts = job.num_rows < 2 * pool_.num_threads()
+                            ? std::min<int64_t>(pool_.num_threads(), job.num_heads)
+                            : 1;
+  const int64_t part_heads = layout::ceil_div(job.num_heads, parts);
+  int64_t tokens = 0;
+  for (int64_t t = 0; t < job.num_rows; ++t) tokens += TokenList(job, t).length();
+  for_items(job.num_rows * parts, tokens * job.num_heads * shape.kv_lora_rank * 2,
+            [&](int64_t item, int thread_idx) {
+              const int64_t first = item % parts * part_heads;
+              const int64_t heads = std::min(part_heads, job.num_heads - first);
+              if (heads <= 0) return;
+              attend_heads(job, item / parts, first, heads, kernels_, scratch_of(thread_idx));
+            });
+}
 
 void CpuBackend::sparse_mla(const ops::SparseMlaArgs& args) {
-  const MlaJob job{.q_latent = static_cast<const float*>(args.q_latent),
-                   .q_rope = static_cast<const float*>(args.q_rope),
-                   .num_heads = args.num_heads,
-                   .softmax_scale = args.softmax_scale,
-                   .cache = &args.cache,
-                   .out = static_cast<float*>(args.out),
-                   .lse = args.lse};
-  const int64_t num_slots = latent_slots(args.cache);
-  WINNOW_CHECK(args.num_heads <= workspace_.shape.num_attention_heads, "{} heads", args.num_heads);
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int thread_idx) {
-    ThreadScratch& scratch = workspace_.threads[static_cast<size_t>(thread_idx)];
-    RowAttention attention(job, t, scratch);
-    const int32_t* slots = args.slots + t * args.slots_stride;
-    int64_t count = 0;
-    for (int64_t i = 0; i < args.lens[t]; ++i) {
-      if (slots[i] < 0 || slots[i] >= num_slots) continue;
-      scratch.slots[static_cast<size_t>(count++)] = slots[i];
-      if (count < kTokenGroup) continue;
-      attention.add_group(scratch.slots.data(), count);
-      count = 0;
-    }
-    if (count > 0) attention.add_group(scratch.slots.data(), count);
-    attention.finish();
-  });
+  attend({.num_rows = args.rows->num_rows,
+          .q_latent = static_cast<const float*>(args.q_latent),
+          .q_rope = static_cast<const float*>(args.q_rope),
+          .num_heads = args.num_heads,
+          .softmax_scale = args.softmax_scale,
+          .cache = &args.cache,
+          .out = static_cast<float*>(args.out),
+          .lse = args.lse,
+          .slots = args.slots,
+          .lens = args.lens,
+          .slots_stride = args.slots_stride});
 }
 
 void CpuBackend::dense_mla(const ops::DenseMlaArgs& args) {
-  const MlaJob job{.q_latent = static_cast<const float*>(args.q_latent),
-                   .q_rope = static_cast<const float*>(args.q_rope),
-                   .num_heads = args.num_heads,
-                   .softmax_scale = args.softmax_scale,
-                   .cache = &args.cache,
-                   .out = static_cast<float*>(args.out),
-                   .lse = args.lse};
-  const ops::BatchRows& rows = *args.rows;
-  const int32_t page_size = args.cache.geometry.page_size;
-  WINNOW_CHECK(args.num_heads <= workspace_.shape.num_attention_heads, "{} heads", args.num_heads);
-  pool_.parallel_for(rows.num_rows, [&](int64_t t, int thread_idx) {
-    ThreadScratch& scratch = workspace_.threads[static_cast<size_t>(thread_idx)];
-    RowAttention attention(job, t, scratch);
-    const int32_t* pages = rows.page_tables + rows.seq_of_row[t] * rows.page_table_stride;
-    const int64_t length = int64_t{rows.positions[t]} + 1;
-    for (int64_t first = 0; first < length; first += kTokenGroup) {
-      const int64_t count = std::min(kTokenGroup, length - first);
-      for (int64_t i = 0; i < count; ++i) {
-        const auto position = static_cast<int32_t>(first + i);
-        scratch.slots[static_cast<size_t>(i)] =
-            pages[position / page_size] * page_size + position % page_size;
-      }
-      attention.add_group(scratch.slots.data(), count);
-    }
-    attention.finish();
-  });
-}
-
-void CpuBackend::absorb_query(const ops::AbsorbQueryArgs& args) {
-  const int64_t heads = args.num_heads, nope = args.qk_nope_head_dim, rope_dim = args.rope.dim;
-  const int64_t latent = args.w_uk.out_features / heads;
-  const int64_t width = nope + rope_dim;
-  WINNOW_CHECK(args.w_uk.in_features == nope && latent * heads == args.w_uk.out_features,
-               "w_uk is {} x {}, {} heads of {}", args.w_uk.out_features, args.w_uk.in_features,
-               heads, nope);
-  const auto* q = static_cast<const float*>(args.q);
-  auto* q_latent = static_cast<float*>(args.q_latent);
-  auto* q_rope = static_cast<float*>(args.q_rope);
-  for (int64_t h = 0; h < heads; ++h) {
-    const ops::LinearWeight part = rows_of_head(args.w_uk, h, latent);
-    run_linear({.num_rows = args.rows->num_rows,
-                .x = q + h * width,
-                .x_stride = heads * width,
-                .weight = &part,
-                .y = q_latent + h * latent,
-                .y_stride = heads * latent});
-  }
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int) {
-    for (int64_t h = 0; h < heads; ++h) {
-      const float* from = q + (t * heads + h) * width + nope;
-      float* to = q_rope + (t * heads + h) * rope_dim;
-      std::copy(from, from + rope_dim, to);
-      rotate_interleaved(to, args.rope, args.rows->positions[t]);
-    }
-  });
-}
-
-void CpuBackend::up_project(const ops::UpProjectArgs& args) {
-  const int64_t heads = args.num_heads, latent = args.w_uv.in_features;
-  const int64_t v_dim = args.w_uv.out_features / heads;
-  WINNOW_CHECK(v_dim * heads == args.w_uv.out_features, "w_uv has {} rows, {} heads",
-               args.w_uv.out_features, heads);
-  for (int64_t h = 0; h < heads; ++h) {
-    const ops::LinearWeight part = rows_of_head(args.w_uv, h, v_dim);
-    run_linear({.num_rows = args.num_rows,
-                .x = static_cast<const float*>(args.latent) + h * latent,
-                .x_stride = heads * latent,
-                .weight = &part,
-                .y = static_cast<float*>(args.out) + h * v_dim,
-                .y_stride = heads * v_dim});
-  }
+  attend({.num_rows = args.rows->num_rows,
+          .q_latent = static_cast<const float*>(args.q_latent),
+          .q_rope = static_cast<const float*>(args.q_rope),
+          .num_heads = args.num_heads,
+          .softmax_scale = args.softmax_scale,
+          .cache = &args.cache,
+          .out = static_cast<float*>(args.out),
+          .lse = args.lse,
+          .rows = args.rows});
 }
 
 }  // namespace winnow::backends

@@ -1,9 +1,10 @@
 #include "backends/cpu/index_keys.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/quantize.h"
+#include "backends/cpu/index_numerics.h"
 #include "base/error.h"
 #include "layout/float_formats.h"
 
@@ -27,7 +28,10 @@ KeyPlace place_of(const ops::IndexKeyCache& cache, int64_t slot) {
 
 }  // namespace
 
-float read_index_key(const ops::IndexKeyCache& cache, int64_t slot, float* out) {
+float read_index_key(const ops::IndexKeyCache& cache,
+                     int64_t slot,
+                     const KernelTable& kernels,
+                     float* out) {
   const int64_t dim = cache.geometry.index_head_dim;
   const KeyPlace place = place_of(cache, slot);
   float scale = 1.0f;
@@ -39,14 +43,10 @@ float read_index_key(const ops::IndexKeyCache& cache, int64_t slot, float* out) 
       std::memcpy(out, place.row, static_cast<size_t>(dim) * sizeof(float));
       break;
     case IndexKeyLayout::kBf16_256:
-      for (int64_t i = 0; i < dim; ++i) {
-        uint16_t bits;
-        std::memcpy(&bits, place.row + 2 * i, sizeof(bits));
-        out[i] = layout::bf16_to_f32(bits);
-      }
+      kernels.unpack_bf16(place.row, dim, out);
       break;
     case IndexKeyLayout::kFp8_132:
-      for (int64_t i = 0; i < dim; ++i) out[i] = layout::e4m3_to_f32(place.row[i]);
+      kernels.unpack_e4m3(place.row, dim, 1.0f, out);
       std::memcpy(&scale, place.scale, sizeof(scale));
       break;
   }
@@ -77,6 +77,38 @@ void write_index_key(const ops::IndexKeyCache& cache,
       std::memcpy(place.scale, &scale, sizeof(scale));
       break;
   }
+}
+
+// LayerNorm with its own eps and bias (fault B05). Two passes: mean, then variance around it.
+static void layer_norm(
+    const float* x, const float* weight, const float* bias, int64_t dim, float eps, float* out) {
+  float mean = 0, variance = 0;
+  for (int64_t i = 0; i < dim; ++i) mean += x[i];
+  mean /= static_cast<float>(dim);
+  for (int64_t i = 0; i < dim; ++i) {
+    out[i] = x[i] - mean;
+    variance += out[i] * out[i];
+  }
+  const float factor = 1.0f / std::sqrt(variance / static_cast<float>(dim) + eps);
+  for (int64_t i = 0; i < dim; ++i) out[i] = out[i] * factor * weight[i] + bias[i];
+}
+
+void CpuBackend::append_index_key(const ops::AppendIndexKeyArgs& args) {
+  const int64_t dim = args.cache.geometry.index_head_dim;
+  check_numerics(args.numerics, args.rope, dim);
+  WINNOW_CHECK(args.cache.page_stride_bytes >= args.cache.geometry.page_bytes(), "page stride {}",
+               args.cache.page_stride_bytes);
+  const int64_t num_slots = int64_t{args.cache.num_pages} * args.cache.geometry.page_size;
+  for_items(args.rows->num_rows, args.rows->num_rows * dim * 16, [&](int64_t t, int) {
+    const int64_t slot = args.rows->write_slots[t];
+    if (slot < 0) return;
+    WINNOW_CHECK(slot < num_slots, "slot {} of {}", slot, num_slots);
+    float key[kMaxIndexHeadDim];
+    layer_norm(static_cast<const float*>(args.k) + t * dim, args.norm_weight, args.norm_bias, dim,
+               args.norm_eps, key);
+    rotate_and_mix(key, dim, args.rope, args.rows->positions[t], args.numerics);
+    write_index_key(args.cache, slot, key, index_scale(key, dim, args.numerics.ue8m0_scales));
+  });
 }
 
 void CpuBackend::copy_index_keys(const ops::CopyIndexKeysArgs& args) {

@@ -1,164 +1,193 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/index_keys.h"
-#include "backends/cpu/quantize.h"
-#include "backends/cpu/rotary.h"
-#include "backends/cpu/row_math.h"
+#include "backends/cpu/index_numerics.h"
 #include "base/error.h"
 
 namespace winnow::backends {
-
-namespace {
-
-constexpr int64_t kMaxHeadDim = 256;
-
-void rotate_and_mix(float* head,
-                    int64_t dim,
-                    const ops::RopeTable& rope,
-                    int64_t position,
-                    const ops::IndexerNumerics& numerics) {
-  if (numerics.rope_interleave) {
-    rotate_interleaved(head, rope, position);
-  } else {
-    rotate_half_split(head, rope, position);
-  }
-  if (numerics.hadamard) hadamard_transform(head, dim);
-}
-
-void check_numerics(const ops::IndexerNumerics& numerics, const ops::RopeTable& rope, int64_t dim) {
-  WINNOW_CHECK(rope.dim <= dim && rope.dim % 2 == 0, "rope dim {} of {}", rope.dim, dim);
-  WINNOW_CHECK(dim <= kMaxHeadDim, "index_head_dim {}", dim);
-  WINNOW_CHECK(!numerics.hadamard || (dim & (dim - 1)) == 0, "Hadamard of {}", dim);
-}
-
-float index_scale(const float* values, int64_t dim, bool ue8m0) {
-  const float scale = e4m3_scale(values, dim, layout::kAmaxFloor);
-  return ue8m0 ? layout::ceil_to_power_of_two(scale) : scale;
-}
-
-// LayerNorm with its own eps and bias (fault B05). Two passes: mean, then variance around it.
-void layer_norm(
-    const float* x, const float* weight, const float* bias, int64_t dim, float eps, float* out) {
-  float mean = 0;
-  for (int64_t i = 0; i < dim; ++i) mean += x[i];
-  mean /= static_cast<float>(dim);
-  for (int64_t i = 0; i < dim; ++i) out[i] = x[i] - mean;
-  const float variance = dot(out, out, dim) / static_cast<float>(dim);
-  const float factor = 1.0f / std::sqrt(variance + eps);
-  for (int64_t i = 0; i < dim; ++i) out[i] = out[i] * factor * weight[i] + bias[i];
-}
-
-}  // namespace
 
 void CpuBackend::index_query(const ops::IndexQueryArgs& args) {
   const int64_t heads = args.index_n_heads, dim = args.index_head_dim;
   check_numerics(args.numerics, args.rope, dim);
   const float factor = 1.0f / std::sqrt(static_cast<float>(heads * dim));
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int) {
-    float head[kMaxHeadDim];
-    for (int64_t h = 0; h < heads; ++h) {
-      const int64_t idx = t * heads + h;
-      const float* q = static_cast<const float*>(args.q) + idx * dim;
-      std::copy(q, q + dim, head);
-      rotate_and_mix(head, dim, args.rope, args.rows->positions[t], args.numerics);
-      float scale = 1.0f;
-      switch (args.numerics.query_format) {
-        case ops::IndexFormat::kF32:
-          std::copy(head, head + dim, static_cast<float*>(args.q_out) + idx * dim);
-          break;
-        case ops::IndexFormat::kBf16:
-          for (int64_t i = 0; i < dim; ++i) {
-            static_cast<uint16_t*>(args.q_out)[idx * dim + i] = layout::f32_to_bf16(head[i]);
-          }
-          break;
-        case ops::IndexFormat::kFp8:
-          scale = index_scale(head, dim, args.numerics.ue8m0_scales);
-          quantize_e4m3(head, dim, scale, static_cast<uint8_t*>(args.q_out) + idx * dim);
-          break;
-      }
-      args.head_weights[idx] = args.gates[idx] * factor * scale;
+  const int64_t items = args.rows->num_rows * heads;
+  for_items(items, items * dim * 16, [&](int64_t idx, int) {
+    const int64_t begin = idx * dim;
+    float head[kMaxIndexHeadDim];
+    std::copy_n(static_cast<const float*>(args.q) + begin, dim, head);
+    rotate_and_mix(head, dim, args.rope, args.rows->positions[idx / heads], args.numerics);
+    float scale = 1.0f;
+    switch (args.numerics.query_format) {
+      case ops::IndexFormat::kF32:
+        std::copy_n(head, dim, static_cast<float*>(args.q_out) + begin);
+        break;
+      case ops::IndexFormat::kBf16:
+        for (int64_t i = 0; i < dim; ++i) {
+          static_cast<uint16_t*>(args.q_out)[begin + i] = layout::f32_to_bf16(head[i]);
+        }
+        break;
+      case ops::IndexFormat::kFp8:
+        scale = index_scale(head, dim, args.numerics.ue8m0_scales);
+        quantize_e4m3(head, dim, scale, static_cast<uint8_t*>(args.q_out) + begin);
+        break;
     }
+    args.head_weights[idx] = args.gates[idx] * factor * scale;
   });
 }
 
-void CpuBackend::append_index_key(const ops::AppendIndexKeyArgs& args) {
-  const int64_t dim = args.cache.geometry.index_head_dim;
-  check_numerics(args.numerics, args.rope, dim);
-  WINNOW_CHECK(args.cache.page_stride_bytes >= args.cache.geometry.page_bytes(), "page stride {}",
-               args.cache.page_stride_bytes);
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int) {
-    const int64_t slot = args.rows->write_slots[t];
-    if (slot < 0) return;
-    WINNOW_CHECK(slot < int64_t{args.cache.num_pages} * args.cache.geometry.page_size, "slot {}",
-                 slot);
-    float key[kMaxHeadDim];
-    layer_norm(static_cast<const float*>(args.k) + t * dim, args.norm_weight, args.norm_bias, dim,
-               args.norm_eps, key);
-    rotate_and_mix(key, dim, args.rope, args.rows->positions[t], args.numerics);
-    write_index_key(args.cache, slot, key, index_scale(key, dim, args.numerics.ue8m0_scales));
-  });
-}
+namespace {
 
-// Query rows of one op as fp32, [T, Hi, D].
-static const float* queries_as_f32(const void* q,
-                                   ops::IndexFormat format,
-                                   int64_t first_row,
-                                   int64_t rows,
-                                   int64_t row_elements,
-                                   float* scratch) {
-  const int64_t begin = first_row * row_elements, count = rows * row_elements;
-  switch (format) {
-    case ops::IndexFormat::kF32:
-      return static_cast<const float*>(q) + begin;
-    case ops::IndexFormat::kBf16:
-      for (int64_t i = 0; i < count; ++i) {
-        scratch[i] = layout::bf16_to_f32(static_cast<const uint16_t*>(q)[begin + i]);
-      }
-      return scratch;
-    case ops::IndexFormat::kFp8:
-      for (int64_t i = 0; i < count; ++i) {
-        scratch[i] = layout::e4m3_to_f32(static_cast<const uint8_t*>(q)[begin + i]);
-      }
-      return scratch;
+constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
+// Keys of one work item, and rows of one sequence that share its unpacked keys.
+constexpr int64_t kKeysPerItem = 1024;
+constexpr int64_t kRowsPerGroup = 16;
+
+// Index logits of some rows of a batch. Result row i belongs to batch row row_at(i).
+struct KeyScoring {
+  const ops::IndexLogitsArgs& args;
+  const KernelTable& kernels;
+  const int32_t* row_list;  // null: every row
+  bool fill_rest;           // write the -inf of columns behind the row's position
+  const float* queries;  // fp32 [chunk, Hi, D] of result rows from first_row; null: args.q itself
+  int64_t first_row;
+
+  int64_t row_at(int64_t i) const { return row_list != nullptr ? row_list[i] : i; }
+  int64_t visible(int64_t i) const { return int64_t{args.rows->positions[row_at(i)]} + 1; }
+  const float* query(int64_t i) const {
+    const int64_t width = args.index_n_heads * args.cache.geometry.index_head_dim;
+    return queries != nullptr ? queries + (i - first_row) * width
+                              : static_cast<const float*>(args.q) + row_at(i) * width;
   }
-  return nullptr;
+};
+
+// Unpacks keys [begin, begin + count) of a sequence into panels.
+void load_keys(const KeyScoring& scoring,
+               const int32_t* pages,
+               int64_t begin,
+               int64_t count,
+               ThreadScratch& scratch) {
+  const int64_t page_size = scoring.args.cache.geometry.page_size;
+  const int64_t dim = scoring.args.cache.geometry.index_head_dim;
+  for (int64_t j = 0; j < count; ++j) {
+    const int64_t s = begin + j;
+    const int64_t slot = int64_t{pages[s / page_size]} * page_size + s % page_size;
+    scratch.key_scales[static_cast<size_t>(j)] =
+        read_index_key(scoring.args.cache, slot, scoring.kernels, scratch.latents.data() + j * dim);
+  }
+  scoring.kernels.transpose_tile(scratch.latents.data(), dim, count, dim,
+                                 scratch.transposed.data());
+}
+
+// One row against the unpacked keys; count of them are visible to it.
+void score_row(
+    const KeyScoring& scoring, int64_t i, int64_t column, int64_t count, ThreadScratch& scratch) {
+  const int64_t heads = scoring.args.index_n_heads;
+  const int64_t dim = scoring.args.cache.geometry.index_head_dim;
+  const int64_t panel = 2 * scoring.kernels.lanes;
+  scoring.kernels.product({.a = scoring.query(i),
+                           .a_stride = dim,
+                           .b = scratch.transposed.data(),
+                           .b_k_stride = panel,
+                           .b_panel_stride = dim * panel,
+                           .c = scratch.scores.data(),
+                           .c_stride = kTokenTile,
+                           .m = heads,
+                           .k = dim,
+                           .num_panels = layout::ceil_div(count, panel)});
+  float logits[kTokenTile];
+  scoring.kernels.combine_heads(scratch.scores.data(),
+                                scoring.args.head_weights + scoring.row_at(i) * heads, heads,
+                                scratch.key_scales.data(), logits);
+  std::copy_n(logits, count, scoring.args.logits + i * scoring.args.logits_stride + column);
+}
+
+// Result rows [first, last) of one sequence against keys [begin, end).
+void score_group(const KeyScoring& scoring,
+                 int64_t first,
+                 int64_t last,
+                 int64_t begin,
+                 int64_t end,
+                 ThreadScratch& scratch) {
+  const ops::IndexLogitsArgs& args = scoring.args;
+  const int32_t* pages = args.rows->page_tables + args.rows->seq_of_row[scoring.row_at(first)] *
+                                                      args.rows->page_table_stride;
+  int64_t longest = 0;
+  for (int64_t i = first; i < last; ++i) longest = std::max(longest, scoring.visible(i));
+  for (int64_t tile = begin; tile < std::min(end, longest); tile += kTokenTile) {
+    const int64_t tile_end = std::min({end, longest, tile + kTokenTile});
+    load_keys(scoring, pages, tile, tile_end - tile, scratch);
+    for (int64_t i = first; i < last; ++i) {
+      const int64_t count = std::min(tile_end, scoring.visible(i)) - tile;
+      if (count > 0) score_row(scoring, i, tile - args.key_begin, count, scratch);
+    }
+  }
+  if (!scoring.fill_rest) return;
+  for (int64_t i = first; i < last; ++i) {
+    float* row = args.logits + i * args.logits_stride - args.key_begin;
+    std::fill(row + std::clamp(scoring.visible(i), begin, end), row + end, kMinusInf);
+  }
+}
+
+void unpack_queries(const ops::IndexLogitsArgs& args,
+                    const KernelTable& kernels,
+                    int64_t row,
+                    float* out) {
+  const int64_t width = args.index_n_heads * args.cache.geometry.index_head_dim;
+  if (args.query_format == ops::IndexFormat::kBf16) {
+    kernels.unpack_bf16(static_cast<const uint16_t*>(args.q) + row * width, width, out);
+  } else {
+    kernels.unpack_e4m3(static_cast<const uint8_t*>(args.q) + row * width, width, 1.0f, out);
+  }
+}
+
+}  // namespace
+
+void CpuBackend::score_keys(const ops::IndexLogitsArgs& args,
+                            const int32_t* row_list,
+                            int64_t num_rows,
+                            bool fill_rest) {
+  const int64_t width = args.index_n_heads * args.cache.geometry.index_head_dim;
+  const int64_t keys = args.key_end - args.key_begin;
+  WINNOW_CHECK(workspace_.prepared && args.index_n_heads <= workspace_.shape.index_n_heads &&
+                   args.cache.geometry.index_head_dim <= workspace_.shape.index_head_dim,
+               "index heads {} x {}", args.index_n_heads, args.cache.geometry.index_head_dim);
+  const int64_t chunk = static_cast<int64_t>(workspace_.index_queries.size()) / width;
+  int32_t* groups = workspace_.row_groups.data();
+  for (int64_t first = 0; first < num_rows; first += chunk) {
+    const int64_t last = std::min(num_rows, first + chunk);
+    const bool unpack = args.query_format != ops::IndexFormat::kF32;
+    const KeyScoring scoring{
+        args, kernels_, row_list, fill_rest, unpack ? workspace_.index_queries.data() : nullptr,
+        first};
+    if (unpack) {
+      for_items(last - first, (last - first) * width, [&](int64_t i, int) {
+        unpack_queries(args, kernels_, scoring.row_at(first + i),
+                       workspace_.index_queries.data() + i * width);
+      });
+    }
+    int64_t num_groups = 0;
+    for (int64_t i = first; i < last; ++i) {
+      const bool starts =
+          i == first || i - groups[num_groups - 1] >= kRowsPerGroup ||
+          args.rows->seq_of_row[scoring.row_at(i)] != args.rows->seq_of_row[scoring.row_at(i - 1)];
+      if (starts) groups[num_groups++] = static_cast<int32_t>(i);
+    }
+    groups[num_groups] = static_cast<int32_t>(last);
+    const int64_t parts = layout::ceil_div(keys, kKeysPerItem);
+    for_items(num_groups * parts, (last - first) * keys * width, [&](int64_t item, int thread_idx) {
+      const int64_t group = item / parts;
+      const int64_t begin = args.key_begin + item % parts * kKeysPerItem;
+      score_group(scoring, groups[group], groups[group + 1], begin,
+                  std::min(args.key_end, begin + kKeysPerItem), scratch_of(thread_idx));
+    });
+  }
 }
 
 void CpuBackend::index_logits(const ops::IndexLogitsArgs& args) {
-  const ops::BatchRows& rows = *args.rows;
-  const int64_t heads = args.index_n_heads, dim = args.cache.geometry.index_head_dim;
-  const int64_t page_size = args.cache.geometry.page_size;
-  const int64_t chunk = static_cast<int64_t>(workspace_.index_queries.size()) / (heads * dim);
-  WINNOW_CHECK(chunk > 0, "index heads {} x {}", heads, dim);
-  for (int64_t first = 0; first < rows.num_rows; first += chunk) {
-    const int64_t count = std::min<int64_t>(chunk, rows.num_rows - first);
-    const float* q = queries_as_f32(args.q, args.query_format, first, count, heads * dim,
-                                    workspace_.index_queries.data());
-    pool_.parallel_for(count, [&](int64_t r, int) {
-      const int64_t t = first + r;
-      const int32_t* pages = rows.page_tables + rows.seq_of_row[t] * rows.page_table_stride;
-      float* logits = args.logits + t * args.logits_stride;
-      for (int64_t s = args.key_begin; s < args.key_end; ++s) {
-        if (s > rows.positions[t]) {
-          logits[s - args.key_begin] = -std::numeric_limits<float>::infinity();
-          continue;
-        }
-        float key[kMaxHeadDim];
-        const int64_t slot = pages[s / page_size] * page_size + s % page_size;
-        const float scale = read_index_key(args.cache, slot, key);
-        float sum = 0;
-        for (int64_t h = 0; h < heads; ++h) {
-          const float product = dot(q + (r * heads + h) * dim, key, dim);
-          sum += (product > 0 ? product : 0.0f) * args.head_weights[t * heads + h];
-        }
-        logits[s - args.key_begin] = sum * scale;
-      }
-    });
-  }
+  score_keys(args, nullptr, args.rows->num_rows, true);
 }
 
 }  // namespace winnow::backends

@@ -6,7 +6,6 @@
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/quantize.h"
 #include "backends/cpu/rotary.h"
-#include "backends/cpu/row_math.h"
 #include "base/error.h"
 #include "layout/float_formats.h"
 
@@ -38,14 +37,6 @@ float load_f32(const uint8_t* from) {
 
 void store_f32(uint8_t* to, float value) { std::memcpy(to, &value, sizeof(value)); }
 
-void load_bf16(const uint8_t* from, int64_t count, float* out) {
-  for (int64_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + 2 * i, sizeof(bits));
-    out[i] = layout::bf16_to_f32(bits);
-  }
-}
-
 void store_bf16(uint8_t* to, const float* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const uint16_t bits = layout::f32_to_bf16(values[i]);
@@ -53,13 +44,12 @@ void store_bf16(uint8_t* to, const float* values, int64_t count) {
   }
 }
 
-void load_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = layout::e4m3_to_f32(from[i]) * scale;
-}
-
 }  // namespace
 
-void read_latent(const ops::LatentCache& cache, int64_t slot, float* out) {
+void read_latent(const ops::LatentCache& cache,
+                 int64_t slot,
+                 const KernelTable& kernels,
+                 float* out) {
   const LatentGeometry& g = cache.geometry;
   const int64_t c = g.kv_lora_rank, r = g.qk_rope_head_dim;
   const RowPlace place = place_of(cache, slot);
@@ -68,23 +58,23 @@ void read_latent(const ops::LatentCache& cache, int64_t slot, float* out) {
       std::memcpy(out, place.row, static_cast<size_t>(c + r) * sizeof(float));
       return;
     case LatentLayout::kBf16_1152:
-      load_bf16(place.row, c + r, out);
+      kernels.unpack_bf16(place.row, c + r, out);
       return;
     case LatentLayout::kFp8_656:
       for (int64_t group = 0; group < g.scale_groups(); ++group) {
         const int64_t begin = group * layout::kScaleGroup;
         const int64_t n = std::min<int64_t>(layout::kScaleGroup, c - begin);
         const float scale = load_f32(place.row + g.row_scales_offset() + 4 * group);
-        load_e4m3(place.row + begin, n, scale, out + begin);
+        kernels.unpack_e4m3(place.row + begin, n, scale, out + begin);
       }
-      load_bf16(place.row + g.rope_offset(), r, out + c);
+      kernels.unpack_bf16(place.row + g.rope_offset(), r, out + c);
       return;
     case LatentLayout::kFp8_644:
-      load_e4m3(place.row, c, load_f32(place.page_scale), out);
-      load_bf16(place.row + g.rope_offset(), r, out + c);
+      kernels.unpack_e4m3(place.row, c, load_f32(place.page_scale), out);
+      kernels.unpack_bf16(place.row + g.rope_offset(), r, out + c);
       return;
     case LatentLayout::kFp8_576:
-      load_e4m3(place.row, c + r, cache.scale, out);
+      kernels.unpack_e4m3(place.row, c + r, cache.scale, out);
       return;
   }
 }
@@ -131,13 +121,13 @@ void CpuBackend::append_latent(const ops::AppendLatentArgs& args) {
                args.cache.page_stride_bytes);
   WINNOW_CHECK(g.layout != LatentLayout::kFp8_576 || args.cache.scale > 0, "cache scale {}",
                args.cache.scale);  // 0, negative or NaN (fault B35)
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int thread_idx) {
+  for_items(args.rows->num_rows, args.rows->num_rows * width * 8, [&](int64_t t, int thread_idx) {
     const int64_t slot = args.rows->write_slots[t];
     if (slot < 0) return;
     WINNOW_CHECK(slot < latent_slots(args.cache), "slot {} of {}", slot, latent_slots(args.cache));
     const float* kv = static_cast<const float*>(args.kv) + t * width;
-    float* row = workspace_.threads[static_cast<size_t>(thread_idx)].latents.data();
-    rms_normalize(kv, args.norm_weight, c, args.norm_eps, row);
+    float* row = scratch_of(thread_idx).latents.data();
+    kernels_.rms_norm(kv, args.norm_weight, c, args.norm_eps, row);
     std::copy(kv + c, kv + width, row + c);
     rotate_interleaved(row + c, args.rope, args.rows->positions[t]);
     write_latent(args.cache, slot, row);

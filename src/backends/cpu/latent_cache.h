@@ -3,12 +3,16 @@
 
 #include <cstdint>
 
+#include "backends/cpu/kernels.h"
 #include "ops/attention_ops.h"
 
 namespace winnow::backends {
 
 // [C latents | R roped key] of one slot as fp32.
-void read_latent(const ops::LatentCache& cache, int64_t slot, float* out);
+void read_latent(const ops::LatentCache& cache,
+                 int64_t slot,
+                 const KernelTable& kernels,
+                 float* out);
 // Rounds to the cache's layout and stores.
 void write_latent(const ops::LatentCache& cache, int64_t slot, const float* values);
 

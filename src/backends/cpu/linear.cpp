@@ -3,98 +3,105 @@
 #include <algorithm>
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/quantize.h"
-#include "backends/cpu/row_math.h"
 #include "base/error.h"
 
 namespace winnow::backends {
 
 namespace {
 
-// The checkpoint's own floor for activations (LinearArgs), unlike the caches' 1e-4.
-constexpr float kActivationFloor = 1e-10f;
+using TileKernel = void (*)(const LinearTile&);
+
+TileKernel kernel_for(const KernelTable& kernels, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return kernels.linear_f32;
+    case DType::kBf16:
+      return kernels.linear_bf16;
+    case DType::kF16:
+      return kernels.linear_f16;
+    case DType::kE4m3:
+      return kernels.linear_e4m3;
+    default:
+      break;
+  }
+  WINNOW_CHECK(false, "linear weight of dtype {}", to_string(dtype));
+}
+
+// Wide items read each packed row less often; narrow ones share few outputs more evenly. No
+// influence on bits.
+int64_t outputs_of_item(int64_t all_outputs, int64_t rows) {
+  return rows > 4 && all_outputs >= 16 * kOutputTile ? kOutputTile : kOutputTile / 4;
+}
 
 }  // namespace
 
-// Rounds x to e4m3 per row and 128 channels; values (not codes) and scales into the workspace.
-static void quantize_rows(
-    const LinearJob& job, int64_t first, int64_t count, Workspace& ws, ThreadPool& pool) {
-  const int64_t in = job.weight->in_features;
-  const int64_t groups = layout::ceil_div(in, layout::kScaleGroup);
-  pool.parallel_for(count, [&](int64_t r, int) {
-    const float* x = job.x + (first + r) * job.x_stride;
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t begin = g * layout::kScaleGroup;
-      const int64_t n = std::min<int64_t>(layout::kScaleGroup, in - begin);
-      const float scale = e4m3_scale(x + begin, n, kActivationFloor);
-      ws.x_scales[static_cast<size_t>(r * groups + g)] = scale;
-      for (int64_t i = begin; i < begin + n; ++i) {
-        ws.x_codes[static_cast<size_t>(r * in + i)] =
-            layout::e4m3_to_f32(layout::f32_to_e4m3(x[i] / scale));
-      }
-    }
+void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t rows) {
+  const ops::LinearWeight& weight = *job.weights[0];
+  const int64_t in = weight.in_features, heads = job.num_heads;
+  const int64_t outputs = weight.out_features / heads;
+  const int64_t head_floats = rows * layout::ceil_div(in, kColumnBlock) * kColumnBlock;
+  const int64_t head_scales = rows * layout::ceil_div(in, layout::kScaleGroup);
+  const bool to_e4m3 = weight.dtype == DType::kE4m3 && job.fp8_activations;
+  float* packed = workspace_.packed.data();
+  float* scales = workspace_.x_scales.data();
+  for_items(rows * heads, rows * heads * in, [&](int64_t item, int) {
+    const int64_t head = item / rows;
+    kernels_.pack_rows({.x = job.x + head * job.x_head_stride +
+                             (job.entries == nullptr ? first * job.x_stride : 0),
+                        .row_idx = job.entries == nullptr ? nullptr : job.entries + first,
+                        .row_divisor = job.entries_per_row,
+                        .x_stride = job.x_stride,
+                        .num_rows = rows,
+                        .in_features = in,
+                        .weight_dtype = weight.dtype,
+                        .to_e4m3 = to_e4m3,
+                        .packed = packed + head * head_floats,
+                        .scales = scales + head * head_scales},
+                       item % rows);
   });
-}
-
-// One output against all rows; scales a block of 128 x 128 at a time.
-static void block_scaled_outputs(const LinearJob& job,
-                                 const float* x,
-                                 int64_t x_stride,
-                                 const float* x_scales,
-                                 int64_t rows,
-                                 int64_t first_row,
-                                 int64_t output,
-                                 const float* decoded) {
-  const int64_t in = job.weight->in_features;
-  const int64_t groups = layout::ceil_div(in, layout::kScaleGroup);
-  const float* w_scales = job.weight->scale + output / layout::kScaleGroup * groups;
-  for (int64_t r = 0; r < rows; ++r) {
-    float sum = 0;
-    for (int64_t g = 0; g < groups; ++g) {
-      const int64_t begin = g * layout::kScaleGroup;
-      const int64_t n = std::min<int64_t>(layout::kScaleGroup, in - begin);
-      const float scale =
-          x_scales != nullptr ? x_scales[r * groups + g] * w_scales[g] : w_scales[g];
-      sum += dot(x + r * x_stride + begin, decoded + begin, n) * scale;
-    }
-    job.y[(first_row + r) * job.y_stride + output] = sum;
-  }
+  const TileKernel kernel = kernel_for(kernels_, weight.dtype);
+  const int64_t num_weights = job.weights[1] != nullptr ? 2 : 1;
+  const int64_t tile_outputs = outputs_of_item(num_weights * heads * outputs, rows);
+  const int64_t tiles = layout::ceil_div(outputs, tile_outputs);
+  for_items(num_weights * heads * tiles, num_weights * rows * weight.out_features * in,
+            [&](int64_t item, int thread_idx) {
+              const int64_t which = item / (heads * tiles), head = item / tiles % heads;
+              const int64_t begin = item % tiles * tile_outputs;
+              kernel({.packed = packed + head * head_floats,
+                      .x_scales = scales + head * head_scales,
+                      .num_rows = rows,
+                      .in_features = in,
+                      .weight = job.weights[which]->data,
+                      .w_scales = job.weights[which]->scale,
+                      .first_output = head * outputs + begin,
+                      .num_outputs = std::min(tile_outputs, outputs - begin),
+                      .y = job.y[which] + first * job.y_stride,
+                      .y_stride = job.y_stride,
+                      .scratch = scratch_of(thread_idx).linear.data()});
+            });
 }
 
 void CpuBackend::run_linear(const LinearJob& job) {
-  const ops::LinearWeight& weight = *job.weight;
+  const ops::LinearWeight& weight = *job.weights[0];
   const int64_t in = weight.in_features;
-  const bool block_scaled = weight.dtype == DType::kE4m3;
-  const bool quantize = block_scaled && job.fp8_activations;
-  Workspace& ws = workspace_;
-  WINNOW_CHECK(ws.prepared, "linear before prepare()");
-  WINNOW_CHECK(!block_scaled || weight.scale != nullptr, "e4m3 weight without scales");
-  WINNOW_CHECK(in <= static_cast<int64_t>(ws.threads[0].linear.size()), "in_features {}", in);
-  const int64_t groups = layout::ceil_div(in, layout::kScaleGroup);
-  const int64_t chunk = std::min(static_cast<int64_t>(ws.x_codes.size()) / in,
-                                 static_cast<int64_t>(ws.x_scales.size()) / groups);
-  WINNOW_CHECK(chunk > 0, "in_features {}", in);
+  WINNOW_CHECK(workspace_.prepared, "linear before prepare()");
+  for (const ops::LinearWeight* w : job.weights) {
+    if (w == nullptr) continue;
+    WINNOW_CHECK(w->dtype != DType::kE4m3 || w->scale != nullptr, "e4m3 weight without scales");
+    WINNOW_CHECK(
+        w->dtype == weight.dtype && w->in_features == in && w->out_features == weight.out_features,
+        "weights of {} and {} share one pass", w->out_features, weight.out_features);
+  }
+  if (in == 0 || weight.out_features == 0) return;
+  const int64_t row_floats = job.num_heads * layout::ceil_div(in, kColumnBlock) * kColumnBlock;
+  const int64_t row_scales = job.num_heads * layout::ceil_div(in, layout::kScaleGroup);
+  const int64_t fits = std::min(static_cast<int64_t>(workspace_.packed.size()) / row_floats,
+                                static_cast<int64_t>(workspace_.x_scales.size()) / row_scales);
+  const int64_t chunk = std::min(kRowChunk, fits);
+  WINNOW_CHECK(chunk > 0, "in_features {} in {} heads is wider than the prepared model", in,
+               job.num_heads);
   for (int64_t first = 0; first < job.num_rows; first += chunk) {
-    const int64_t rows = std::min(chunk, job.num_rows - first);
-    const float* x = job.x + first * job.x_stride;
-    int64_t x_stride = job.x_stride;
-    if (quantize) {
-      quantize_rows(job, first, rows, ws, pool_);
-      x = ws.x_codes.data();
-      x_stride = in;
-    }
-    pool_.parallel_for(weight.out_features, [&](int64_t n, int thread_idx) {
-      float* decoded = ws.threads[static_cast<size_t>(thread_idx)].linear.data();
-      decode_weight_row(weight, n, decoded);
-      if (block_scaled) {
-        block_scaled_outputs(job, x, x_stride, quantize ? ws.x_scales.data() : nullptr, rows, first,
-                             n, decoded);
-        return;
-      }
-      for (int64_t r = 0; r < rows; ++r) {
-        job.y[(first + r) * job.y_stride + n] = dot(x + r * x_stride, decoded, in);
-      }
-    });
+    run_linear_chunk(job, first, std::min(chunk, job.num_rows - first));
   }
 }
 
@@ -102,10 +109,10 @@ void CpuBackend::linear(const ops::LinearArgs& args) {
   run_linear({.num_rows = args.num_rows,
               .x = static_cast<const float*>(args.x),
               .x_stride = args.weight.in_features,
-              .weight = &args.weight,
-              .fp8_activations = args.fp8_activations,
-              .y = static_cast<float*>(args.y),
-              .y_stride = args.weight.out_features});
+              .weights = {&args.weight},
+              .y = {static_cast<float*>(args.y)},
+              .y_stride = args.weight.out_features,
+              .fp8_activations = args.fp8_activations});
 }
 
 }  // namespace winnow::backends

@@ -1,4 +1,4 @@
-// One matrix product for every op: rows of x against a range of a weight's rows.
+// One driver for every matrix product of every op.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,17 @@ namespace winnow::backends {
 struct LinearJob {
   int64_t num_rows = 0;
   const float* x = nullptr;
-  int64_t x_stride = 0;  // elements
-  const ops::LinearWeight* weight = nullptr;
-  bool fp8_activations = false;  // only looked at for e4m3 weights
-  float* y = nullptr;            // y[r][n] = x[r] . W[n]
-  int64_t y_stride = 0;
-};
-
-// The same product for each head: y[r][h] = x[r][h] . W[h * outputs + n], weight rows by head.
-struct HeadLinearJob {
-  int64_t num_rows = 0;
-  int64_t num_heads = 0;
-  const float* x = nullptr;
-  int64_t x_row_stride = 0;
+  int64_t x_stride = 0;              // elements between rows
+  const int32_t* entries = nullptr;  // row r reads x row entries[r] / entries_per_row; null: r
+  int64_t entries_per_row = 1;
+  // With heads, weight rows [h * outputs, (h + 1) * outputs) meet x + h * x_head_stride.
+  int64_t num_heads = 1;
   int64_t x_head_stride = 0;
-  const ops::LinearWeight* weight = nullptr;
-  float* y = nullptr;  // [num_rows, num_heads, outputs a head]
+  // One or two weights of one shape and dtype that share x.
+  const ops::LinearWeight* weights[2] = {};
+  float* y[2] = {};  // [num_rows, y_stride], column = weight row
+  int64_t y_stride = 0;
+  bool fp8_activations = false;  // only looked at for e4m3 weights
 };
 
 }  // namespace winnow::backends

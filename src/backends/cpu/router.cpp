@@ -109,10 +109,10 @@ void CpuBackend::route_experts(const ops::RouteExpertsArgs& args) {
     run_linear({.num_rows = rows,
                 .x = static_cast<const float*>(args.x) + first * hidden,
                 .x_stride = hidden,
-                .weight = &args.gate,
-                .y = logits,
+                .weights = {&args.gate},
+                .y = {logits},
                 .y_stride = num_experts});
-    pool_.parallel_for(rows, [&](int64_t r, int) {
+    for_items(rows, rows * num_experts * 32, [&](int64_t r, int) {
       route_row(logits + r * num_experts, args, args.expert_ids + (first + r) * k,
                 args.weights + (first + r) * k);
     });

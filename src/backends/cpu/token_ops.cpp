@@ -1,10 +1,8 @@
-#include <cmath>
 #include <cstring>
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/row_math.h"
 #include "base/error.h"
-#include "layout/float_formats.h"
 
 namespace winnow::backends {
 
@@ -12,7 +10,7 @@ void CpuBackend::embed(const ops::EmbedArgs& args) {
   const int64_t width = args.table.in_features;
   WINNOW_CHECK(args.table.dtype != DType::kE4m3, "embedding tables are f32, bf16 or f16");
   auto* out = static_cast<float*>(args.out);
-  pool_.parallel_for(args.num_rows, [&](int64_t row, int) {
+  for_items(args.num_rows, args.num_rows * width, [&](int64_t row, int) {
     const int64_t id = args.token_ids[row];
     WINNOW_CHECK(id >= 0 && id < args.table.out_features, "token id {} of {}", id,
                  args.table.out_features);
@@ -22,14 +20,13 @@ void CpuBackend::embed(const ops::EmbedArgs& args) {
 
 void CpuBackend::rms_norm(const ops::RmsNormArgs& args) {
   const int64_t width = args.width;
-  pool_.parallel_for(args.num_rows, [&](int64_t row, int) {
+  for_items(args.num_rows, args.num_rows * width, [&](int64_t row, int) {
     float* residual = static_cast<float*>(args.residual) + row * args.residual_stride;
     if (args.delta != nullptr) {
-      const float* delta = static_cast<const float*>(args.delta) + row * width;
-      for (int64_t i = 0; i < width; ++i) residual[i] += delta[i];
+      kernels_.add(residual, static_cast<const float*>(args.delta) + row * width, width);
     }
-    rms_normalize(residual, args.weight, width, args.eps,
-                  static_cast<float*>(args.out) + row * width);
+    kernels_.rms_norm(residual, args.weight, width, args.eps,
+                      static_cast<float*>(args.out) + row * width);
   });
 }
 

@@ -24,20 +24,24 @@ struct Threshold {
   int64_t ties = 0;  // how many scores of exactly that key are taken, lowest positions first
 };
 
-// Radix selection, one byte of the key a pass, most significant first.
+// Radix selection in three passes over the key, most significant bits first.
 Threshold find_threshold(const float* scores, int64_t count, int64_t k) {
+  constexpr int kShifts[] = {21, 10, 0};
+  constexpr uint32_t kBins[] = {2048, 2048, 1024};
   uint32_t prefix = 0, mask = 0;
   int64_t wanted = k;  // rank of the threshold among scores that share the prefix
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    int64_t histogram[256] = {};
+  for (int pass = 0; pass < 3; ++pass) {
+    const int shift = kShifts[pass];
+    const uint32_t last_bin = kBins[pass] - 1;
+    int32_t histogram[2048] = {};
     for (int64_t i = 0; i < count; ++i) {
       const uint32_t key = order_key(scores[i]);
-      if ((key & mask) == prefix) ++histogram[(key >> shift) & 255u];
+      if ((key & mask) == prefix) ++histogram[(key >> shift) & last_bin];
     }
-    uint32_t bin = 255;
+    uint32_t bin = last_bin;
     while (histogram[bin] < wanted) wanted -= histogram[bin--];
     prefix |= bin << shift;
-    mask |= 255u << shift;
+    mask |= last_bin << shift;
   }
   return {prefix, wanted};
 }
@@ -95,50 +99,54 @@ void select_row(const ops::BatchRows& rows,
 }  // namespace
 
 void CpuBackend::topk(const ops::TopkArgs& args) {
-  pool_.parallel_for(args.rows->num_rows, [&](int64_t t, int) {
+  int64_t scores = 0;
+  for (int64_t t = 0; t < args.rows->num_rows; ++t) scores += args.rows->positions[t];
+  for_items(args.rows->num_rows, scores * 8, [&](int64_t t, int) {
     select_row(*args.rows, t, args.page_size, args.topk, args.logits + t * args.logits_stride,
                args.slots, args.lens);
   });
 }
 
-// Rows go through the logits buffer in runs that fit the budget (fault B53).
+// Rows that must be scored go through the logits buffer in runs that fit the budget (fault B53).
 void CpuBackend::select_tokens(const ops::SelectTokensArgs& args) {
   const ops::BatchRows& rows = *args.rows;
   const int32_t page_size = args.cache.geometry.page_size;
   const auto budget = static_cast<int64_t>(workspace_.index_logits.size());
-  const int64_t query_bytes = int64_t{args.index_n_heads} * args.cache.geometry.index_head_dim *
-                              (args.query_format == ops::IndexFormat::kF32    ? 4
-                               : args.query_format == ops::IndexFormat::kBf16 ? 2
-                                                                              : 1);
-  for (int64_t first = 0; first < rows.num_rows;) {
+  WINNOW_CHECK(rows.num_rows <= static_cast<int64_t>(workspace_.logits_rows.size()), "{} rows",
+               rows.num_rows);
+  int32_t* scored = workspace_.logits_rows.data();
+  int64_t num_scored = 0;
+  for (int32_t t = 0; t < rows.num_rows; ++t) {
+    if (rows.positions[t] >= args.topk) {
+      scored[num_scored++] = t;
+    } else {
+      select_row(rows, t, page_size, args.topk, nullptr, args.slots, args.lens);
+    }
+  }
+  for (int64_t first = 0; first < num_scored;) {
     int64_t last = first, longest = 0;
-    for (; last < rows.num_rows; ++last) {
-      const int64_t count = int64_t{rows.positions[last]} + 1;
-      const int64_t needed = std::max(longest, count > args.topk ? count : 0);
+    for (; last < num_scored; ++last) {
+      const int64_t needed = std::max(longest, int64_t{rows.positions[scored[last]]} + 1);
       if (needed * (last - first + 1) > budget) break;
       longest = needed;
     }
     WINNOW_CHECK(last > first, "a row of {} tokens, prepare() was told {}",
-                 rows.positions[first] + 1, workspace_.shape.max_context);
-    ops::BatchRows part = rows;
-    part.num_rows = static_cast<int32_t>(last - first);
-    part.positions += first;
-    part.seq_of_row += first;
-    if (longest > 0) {
-      index_logits({.rows = &part,
-                    .q = static_cast<const uint8_t*>(args.q) + first * query_bytes,
-                    .query_format = args.query_format,
-                    .head_weights = args.head_weights + first * args.index_n_heads,
-                    .index_n_heads = args.index_n_heads,
-                    .cache = args.cache,
-                    .key_begin = 0,
-                    .key_end = longest,
-                    .logits = workspace_.index_logits.data(),
-                    .logits_stride = longest});
-    }
-    pool_.parallel_for(last - first, [&](int64_t r, int) {
-      select_row(rows, first + r, page_size, args.topk,
-                 workspace_.index_logits.data() + r * longest, args.slots, args.lens);
+                 rows.positions[scored[first]] + 1, workspace_.shape.max_context);
+    float* logits = workspace_.index_logits.data();
+    score_keys({.rows = &rows,
+                .q = args.q,
+                .query_format = args.query_format,
+                .head_weights = args.head_weights,
+                .index_n_heads = args.index_n_heads,
+                .cache = args.cache,
+                .key_begin = 0,
+                .key_end = longest,
+                .logits = logits,
+                .logits_stride = longest},
+               scored + first, last - first, false);
+    for_items(last - first, (last - first) * longest * 8, [&](int64_t i, int) {
+      select_row(rows, scored[first + i], page_size, args.topk, logits + i * longest, args.slots,
+                 args.lens);
     });
     first = last;
   }

@@ -46,45 +46,51 @@ int64_t widest_input(const ops::ModelShape& s) {
                    int64_t{s.moe_intermediate_size}});
 }
 
+template <typename Array>
+void resize(Array& buffer, int64_t count) {
+  buffer.assign(static_cast<size_t>(count), {});
+}
+
 }  // namespace
 
 void Workspace::size_for(const ops::ModelShape& s, int num_threads) {
   check_shape(s);
   shape = s;
   const int64_t rows = std::min<int64_t>(kRowChunk, s.max_rows);
-  const int64_t in = widest_input(s);
-  const int64_t intermediate = std::max(s.intermediate_size, s.moe_intermediate_size);
-  const int64_t latent = int64_t{s.kv_lora_rank} + s.qk_rope_head_dim;
-  const int64_t heads = s.num_attention_heads;
-  // A feed-forward block wider than the shape says (several shared experts in one) still fits:
-  // its rows are done in smaller chunks.
+  // Few rows of an input wider than the shape tells (several shared experts in one) still fit.
   const int64_t min_rows = std::max<int64_t>(rows, 16);
-  x_codes.assign(static_cast<size_t>(min_rows * in), 0.0f);
-  x_scales.assign(static_cast<size_t>(min_rows * layout::ceil_div(in, layout::kScaleGroup)), 0.0f);
-  hidden.assign(static_cast<size_t>(2 * min_rows * intermediate), 0.0f);
+  const int64_t in = layout::ceil_div(widest_input(s), kColumnBlock) * kColumnBlock;
+  resize(packed, min_rows * in);
+  resize(x_scales, min_rows * layout::ceil_div(in, layout::kScaleGroup));
+  resize(hidden, 2 * min_rows * std::max(s.intermediate_size, s.moe_intermediate_size));
   if (s.n_routed_experts > 0) {
-    gathered.assign(static_cast<size_t>(rows * s.hidden_size), 0.0f);
-    expert_out.assign(static_cast<size_t>(rows * s.hidden_size), 0.0f);
-    router_scores.assign(static_cast<size_t>(rows * s.n_routed_experts), 0.0f);
-    rows_by_expert.assign(static_cast<size_t>(2 * rows * s.num_experts_per_tok), 0);
-    expert_begin.assign(static_cast<size_t>(s.n_routed_experts) + 1, 0);
+    resize(expert_out, rows * s.hidden_size);
+    resize(router_scores, rows * s.n_routed_experts);
+    resize(rows_by_expert, rows * s.num_experts_per_tok);
+    resize(expert_begin, int64_t{s.n_routed_experts} + 1);
   }
   if (s.index_n_heads > 0) {
-    index_queries.assign(static_cast<size_t>(rows * s.index_n_heads * s.index_head_dim), 0.0f);
+    resize(index_queries, rows * s.index_n_heads * s.index_head_dim);
     const int64_t most = int64_t{4} * s.max_rows * s.max_context;
-    index_logits.resize(static_cast<size_t>(std::min(most, s.index_logits_budget_bytes) / 4));
-    logits_rows.assign(static_cast<size_t>(s.max_rows), 0);
+    resize(index_logits, std::min(most, s.index_logits_budget_bytes) / 4);
+    resize(logits_rows, s.max_rows);
+    resize(row_groups, int64_t{s.max_rows} + 1);
   }
+  const auto padded = [](int64_t channels) {
+    return layout::ceil_div(channels, kChannelPad) * kChannelPad;
+  };
+  const int64_t tile_width =
+      std::max(padded(int64_t{s.kv_lora_rank} + s.qk_rope_head_dim), int64_t{s.index_head_dim});
+  const int64_t heads = s.num_attention_heads;
   threads.assign(static_cast<size_t>(num_threads), ThreadScratch{});
   for (ThreadScratch& t : threads) {
-    t.linear.assign(static_cast<size_t>(2 * in), 0.0f);
-    t.latents.assign(static_cast<size_t>(kTokenGroup * latent), 0.0f);
-    t.query.assign(static_cast<size_t>(heads * latent), 0.0f);
-    t.scores.assign(static_cast<size_t>(heads * kTokenGroup), 0.0f);
-    t.softmax.assign(static_cast<size_t>(2 * heads), 0.0f);
-    t.output.assign(static_cast<size_t>(heads * s.kv_lora_rank), 0.0f);
-    t.keys.assign(static_cast<size_t>(kKeyTile * std::max(1, s.index_head_dim)), 0.0f);
-    t.slots.assign(static_cast<size_t>(kTokenGroup), 0);
+    resize(t.linear, kLinearScratch);
+    resize(t.latents, kTokenTile * tile_width);
+    resize(t.transposed, kTokenTile * tile_width);
+    resize(t.scores, std::max<int64_t>(heads, s.index_n_heads) * kTokenTile);
+    resize(t.softmax, 2 * heads);
+    resize(t.output, heads * padded(s.kv_lora_rank));
+    resize(t.key_scales, kTokenTile);
   }
   prepared = true;
 }

@@ -3,45 +3,55 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <vector>
 
+#include "backends/cpu/kernels.h"
 #include "ops/backend.h"
 
 namespace winnow::backends {
 
 // Rows that one pass over a weight serves at most.
 inline constexpr int64_t kRowChunk = 512;
-// Cached tokens that attention gathers at a time. Part of the arithmetic: the softmax is rescaled
-// between groups, so changing it changes bits.
-inline constexpr int64_t kTokenGroup = 64;
-// Keys that the indexer transposes at a time (no influence on bits).
-inline constexpr int64_t kKeyTile = 64;
+
+// Vectors begin on a cache line, or every other load would touch two.
+template <typename T>
+struct LineAligned {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+  LineAligned() = default;
+  template <typename U>
+  LineAligned(const LineAligned<U>&) {}  // NOLINT(google-explicit-constructor)
+  T* allocate(size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), kLine)); }
+  void deallocate(T* data, size_t) { ::operator delete(data, kLine); }
+  bool operator==(const LineAligned&) const { return true; }
+};
+using Floats = std::vector<float, LineAligned<float>>;
 
 struct ThreadScratch {
-  std::vector<float> linear;   // decoded weights and partial sums
-  std::vector<float> latents;  // [kTokenGroup, C + R]
-  std::vector<float> query;    // [H, C + R]
-  std::vector<float> scores;   // [H, kTokenGroup]
-  std::vector<float> softmax;  // [H, 2] running maximum and sum
-  std::vector<float> output;   // [H, C]
-  std::vector<float> keys;     // [D, kKeyTile]
-  std::vector<int32_t> slots;  // [kTokenGroup]
+  Floats linear;      // [kLinearScratch]
+  Floats latents;     // [kTokenTile, C + R padded], or index keys [kTokenTile, D]
+  Floats transposed;  // the same in panels
+  Floats scores;      // [heads, kTokenTile]
+  Floats softmax;     // [2, H] running maximum and sum
+  Floats output;      // [H, C padded]
+  Floats key_scales;  // [kTokenTile]
 };
 
 struct Workspace {
   ops::ModelShape shape;
   bool prepared = false;
-  std::vector<float> x_codes;           // [rows, in] activations rounded to e4m3, as values
-  std::vector<float> x_scales;          // [rows, ceil(in / 128)]
-  std::vector<float> hidden;            // [rows, I] of a feed-forward block, twice
-  std::vector<float> gathered;          // [kRowChunk, hidden_size] rows of one expert
-  std::vector<float> expert_out;        // [kRowChunk, hidden_size]
-  std::vector<float> router_scores;     // [kRowChunk, E]
-  std::vector<float> index_queries;     // [rows, Hi, D]
-  std::vector<float> index_logits;      // index_logits_budget_bytes
-  std::vector<int32_t> rows_by_expert;  // [kRowChunk * k]
+  Floats packed;                        // activations of one linear (PackRows)
+  Floats x_scales;                      // [rows, ceil(in / 128)] of packed e4m3 activations
+  Floats hidden;                        // [2, rows, I] of a feed-forward block
+  Floats expert_out;                    // [kRowChunk, hidden_size]
+  Floats router_scores;                 // [kRowChunk, E]
+  Floats index_queries;                 // [rows, Hi, D]
+  Floats index_logits;                  // at most index_logits_budget_bytes
+  std::vector<int32_t> rows_by_expert;  // [kRowChunk, k]
   std::vector<int32_t> expert_begin;    // [E + 1]
   std::vector<int32_t> logits_rows;     // [max_rows] rows that need index logits
+  std::vector<int32_t> row_groups;      // [max_rows + 1] runs of rows of one sequence
   std::vector<ThreadScratch> threads;
 
   // Throws Error when the shape cannot be served.

@@ -1,0 +1,126 @@
+// The arithmetic that depends on the CPU's vector width. Each instruction set has one source file,
+// compiled with its own flags from the same templates; the best one the CPU has is taken at run
+// time. Different instruction sets add in different lanes, so their bits differ; within one, a
+// row's bits never depend on what is computed beside it.
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace winnow::backends {
+
+// Weight columns (k) of one packed block of activations; a multiple of the fp8 scale group.
+inline constexpr int64_t kColumnBlock = 256;
+// Every in_features is padded with zeros to a multiple of this in packed activations.
+inline constexpr int64_t kColumnPad = 64;
+// Outputs of one work item of a linear, at most.
+inline constexpr int64_t kOutputTile = 96;
+// Rows whose partial sums are kept at a time.
+inline constexpr int64_t kRowTile = 48;
+// Widest vector of any instruction set, in floats.
+inline constexpr int64_t kMaxLanes = 16;
+// Floats of scratch that linear_tile needs.
+inline constexpr int64_t kLinearScratch =
+    kOutputTile * kColumnBlock + kRowTile * kOutputTile * kMaxLanes;
+// Cached tokens (or index keys) that one call works on; padded with zeros where fewer are left.
+inline constexpr int64_t kTokenTile = 64;
+// Channels of a latent or an index key are padded to a multiple of this in scratch.
+inline constexpr int64_t kChannelPad = 32;
+
+// Rows of activations as linear_tile reads them: [block][num_rows][kColumnBlock], columns of a
+// block permuted as the weight's dtype unpacks.
+struct PackRows {
+  const float* x = nullptr;          // [.., in], rows x_stride apart
+  const int32_t* row_idx = nullptr;  // packed row r is x row row_idx[r]; null: r itself
+  int64_t row_divisor = 1;           // .. divided by this (entries of a row's several experts)
+  int64_t x_stride = 0;
+  int64_t num_rows = 0;
+  int64_t in_features = 0;
+  DType weight_dtype = DType::kF32;
+  bool to_e4m3 = false;  // round per row and 128 channels
+  float* packed = nullptr;
+  float* scales = nullptr;  // [num_rows, ceil(in / 128)] for e4m3 weights, in their units
+};
+
+// Some outputs of a linear for all packed rows.
+struct LinearTile {
+  const float* packed = nullptr;
+  const float* x_scales = nullptr;  // e4m3 only
+  int64_t num_rows = 0;
+  int64_t in_features = 0;
+  const void* weight = nullptr;     // whole matrix [out, in]
+  const float* w_scales = nullptr;  // e4m3 only
+  int64_t first_output = 0;
+  int64_t num_outputs = 0;  // at most kOutputTile
+  float* y = nullptr;       // y[r * y_stride + output]
+  int64_t y_stride = 0;
+  float* scratch = nullptr;  // [kLinearScratch]
+};
+
+// c[m][n] = sum_k a[m][k] * b[k][n] (+ c[m][n] first with accumulate), k in order. Columns n come
+// in panels of 2 * lanes: b[k][panel] lies at b + k * b_k_stride + panel * b_panel_stride.
+struct Product {
+  const float* a = nullptr;
+  int64_t a_stride = 0;
+  const float* b = nullptr;
+  int64_t b_k_stride = 0;
+  int64_t b_panel_stride = 0;
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  int64_t m = 0, k = 0, num_panels = 0;
+  bool accumulate = false;
+};
+
+// One group of at most kTokenTile tokens added to the softmax of num_heads heads.
+struct AttendGroup {
+  const float* q_latent = nullptr;  // [num_heads, kv_lora_rank]
+  const float* q_rope = nullptr;    // [num_heads, qk_rope_head_dim]
+  int64_t num_heads = 0, kv_lora_rank = 0, qk_rope_head_dim = 0;
+  float softmax_scale = 0;
+  const float* latents = nullptr;  // [count, latent_stride], latent then roped key
+  int64_t latent_stride = 0;
+  const float* transposed = nullptr;  // the same by transpose_tile
+  int64_t count = 0;
+  float* scores = nullptr;  // [num_heads, kTokenTile] scratch
+  float* maxima = nullptr;  // [num_heads]
+  float* sums = nullptr;    // [num_heads]
+  float* output = nullptr;  // [num_heads, output_stride], unnormalised
+  int64_t output_stride = 0;
+};
+
+struct KernelTable {
+  const char* isa;
+  int64_t lanes;
+  void (*pack_rows)(const PackRows& args, int64_t row);
+  void (*linear_f32)(const LinearTile& tile);
+  void (*linear_bf16)(const LinearTile& tile);
+  void (*linear_f16)(const LinearTile& tile);
+  void (*linear_e4m3)(const LinearTile& tile);
+  // out = x / rms(x) * weight
+  void (*rms_norm)(const float* x, const float* weight, int64_t width, float eps, float* out);
+  void (*add)(float* sum, const float* x, int64_t count);  // sum += x
+  void (*add_scaled)(float* sum, const float* x, float factor, int64_t count);
+  void (*silu_mul)(float* gate, const float* up, int64_t count);  // gate = silu(gate) * up
+  void (*unpack_bf16)(const void* from, int64_t count, float* out);
+  // e4m3 values times scale; NaN codes give NaN.
+  void (*unpack_e4m3)(const uint8_t* from, int64_t count, float scale, float* out);
+  // rows [count, dim] (stride apart) into panels [kTokenTile / (2 lanes)][dim][2 lanes], zero
+  // padded
+  void (*transpose_tile)(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out);
+  void (*product)(const Product& args);
+  void (*attend_group)(const AttendGroup& group);
+  // logits[s] = key_scales[s] * sum_h max(products[h][s], 0) * head_weights[h], s < kTokenTile
+  void (*combine_heads)(const float* products,
+                        const float* head_weights,
+                        int64_t num_heads,
+                        const float* key_scales,
+                        float* logits);
+};
+
+// The best table this CPU can run.
+const KernelTable& best_kernels();
+// By name: "portable", "avx2", "avx512"; null where the CPU or the build lacks it.
+const KernelTable* find_kernels(const char* isa);
+
+}  // namespace winnow::backends

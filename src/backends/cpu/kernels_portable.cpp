@@ -1,0 +1,9 @@
+#define WINNOW_ISA portable
+
+#include "backends/cpu/simd.h"
+//
+#include "backends/cpu/attention_kernels.h"
+#include "backends/cpu/linear_kernels.h"
+#include "backends/cpu/row_kernels.h"
+//
+#include "backends/cpu/kernel_table.h"

@@ -1,0 +1,138 @@
+// Norms, activations, unpacking and transposition of rows. Included by kernels_<isa>.cpp only.
+#include "backends/cpu/kernels.h"
+
+namespace winnow::backends::WINNOW_ISA {
+namespace {
+
+// Four accumulators, then fixed trees: a row's own width alone decides the order.
+WINNOW_INLINE float sum_of_squares(const float* x, int64_t width) {
+  Floats acc[4] = {};
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= width; i += 4 * kLanes) {
+#pragma GCC unroll 4
+    for (int a = 0; a < 4; ++a) {
+      const Floats v = load(x + i + a * kLanes);
+      acc[a] = fma(v, v, acc[a]);
+    }
+  }
+  float rest = 0;
+  for (; i < width; ++i) rest += x[i] * x[i];
+  return sum_lanes((acc[0] + acc[1]) + (acc[2] + acc[3])) + rest;
+}
+
+void rms_norm(const float* x, const float* weight, int64_t width, float eps, float* out) {
+  const float mean = sum_of_squares(x, width) / static_cast<float>(width);
+  const float factor = 1.0f / __builtin_sqrtf(mean + eps);
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    store(out + i, load(x + i) * splat(factor) * load(weight + i));
+  }
+  for (; i < width; ++i) out[i] = x[i] * factor * weight[i];
+}
+
+void add(float* sum, const float* x, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) sum[i] += x[i];
+}
+
+void add_scaled(float* sum, const float* x, float factor, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store(sum + i, load(sum + i) + load(x + i) * splat(factor));
+  }
+  for (; i < count; ++i) sum[i] += x[i] * factor;
+}
+
+WINNOW_INLINE Floats silu_times(Floats gate, Floats up) {
+  const Floats e = exp_nonpositive(-abs(gate));
+  const Floats one = splat(1.0f);
+  const Floats sigmoid = select(gate < Floats{}, e, one) / (one + e);
+  return gate * sigmoid * up;
+}
+
+void silu_mul(float* gate, const float* up, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    store(gate + i, silu_times(load(gate + i), load(up + i)));
+  }
+  if (i == count) return;
+  float g[kLanes] = {}, u[kLanes] = {};
+  const auto bytes = static_cast<size_t>(count - i) * sizeof(float);
+  memcpy(g, gate + i, bytes);
+  memcpy(u, up + i, bytes);
+  store(g, silu_times(load(g), load(u)));
+  memcpy(gate + i, g, bytes);
+}
+
+void unpack_bf16(const void* from, int64_t count, float* out) {
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    memcpy(&bits, bytes + 2 * i, sizeof(bits));
+    out[i] = cast<float>(static_cast<uint32_t>(bits) << 16);
+  }
+}
+
+// Bits in place as for weights (linear_kernels.h), here with NaN codes kept.
+WINNOW_INLINE Floats e4m3_values(Ints codes, Floats scale) {
+  const Ints magnitude = codes & splat_int(0x7f);
+  const Floats value = cast<Floats>(magnitude << 20) * splat(0x1p120f);
+  const Ints bits = cast<Ints>(value) | ((codes & splat_int(0x80)) << 24);
+  const Floats nan = cast<Floats>(splat_int(0x7fc00000));
+  return select(magnitude == splat_int(0x7f), nan, cast<Floats>(bits) * scale);
+}
+
+void unpack_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
+  using Bytes = uint8_t __attribute__((vector_size(kLanes)));
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    Bytes bytes;
+    memcpy(&bytes, from + i, sizeof(bytes));
+    store(out + i, e4m3_values(__builtin_convertvector(bytes, Ints), splat(scale)));
+  }
+  if (i == count) return;
+  Ints codes = {};
+  for (int64_t l = 0; i + l < count; ++l) codes[l] = from[i + l];
+  const Floats values = e4m3_values(codes, splat(scale));
+  for (int64_t l = 0; i + l < count; ++l) out[i + l] = values[l];
+}
+
+using Quad = float __attribute__((vector_size(16)));
+
+// Four rows of four columns become four columns of four.
+WINNOW_INLINE void transpose_4x4(const float* from, int64_t stride, float* to, int64_t to_stride) {
+  Quad a, b, c, d;
+  memcpy(&a, from, sizeof(a));
+  memcpy(&b, from + stride, sizeof(b));
+  memcpy(&c, from + 2 * stride, sizeof(c));
+  memcpy(&d, from + 3 * stride, sizeof(d));
+  const Quad ac_low = __builtin_shufflevector(a, c, 0, 4, 1, 5);
+  const Quad ac_high = __builtin_shufflevector(a, c, 2, 6, 3, 7);
+  const Quad bd_low = __builtin_shufflevector(b, d, 0, 4, 1, 5);
+  const Quad bd_high = __builtin_shufflevector(b, d, 2, 6, 3, 7);
+  const Quad rows[4] = {__builtin_shufflevector(ac_low, bd_low, 0, 4, 1, 5),
+                        __builtin_shufflevector(ac_low, bd_low, 2, 6, 3, 7),
+                        __builtin_shufflevector(ac_high, bd_high, 0, 4, 1, 5),
+                        __builtin_shufflevector(ac_high, bd_high, 2, 6, 3, 7)};
+  for (int i = 0; i < 4; ++i) memcpy(to + i * to_stride, &rows[i], sizeof(Quad));
+}
+
+void transpose_tile(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out) {
+  constexpr int64_t kPanel = 2 * kLanes;
+  for (int64_t token = 0; token < kTokenTile; token += 4) {
+    float* panel = out + token / kPanel * dim * kPanel + token % kPanel;
+    int64_t c = 0;
+    if (token + 4 <= count) {
+      for (; c + 4 <= dim; c += 4) {
+        transpose_4x4(rows + token * stride + c, stride, panel + c * kPanel, kPanel);
+      }
+    }
+    for (; c < dim; ++c) {
+      for (int64_t i = 0; i < 4; ++i) {
+        panel[c * kPanel + i] = token + i < count ? rows[(token + i) * stride + c] : 0.0f;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace winnow::backends::WINNOW_ISA
