@@ -1,104 +1,188 @@
-// Sparse and dense attention over every latent layout, written through append_latent.
+// Sparse and dense MLA over every layout against a double reference, and bits that depend on the
+// row's own list alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <random>
+#include <limits>
 #include <vector>
 
-#include "backends/backends.h"
+#include "testing/prepared_cpu.h"
 
-namespace winnow {
+namespace winnow::testing {
 namespace {
 
-using layout::LatentLayout;
+struct Output {
+  std::vector<float> out, lse;
+  bool operator==(const Output&) const = default;
+};
 
-constexpr int kC = 40, kR = 8, kHeads = 3, kTokens = 150;
-
-ops::ModelShape small_shape() {
-  ops::ModelShape shape;
-  shape.hidden_size = 64;
-  shape.vocab_size = 16;
-  shape.num_attention_heads = kHeads;
-  shape.kv_lora_rank = kC;
-  shape.qk_rope_head_dim = kR;
-  shape.max_rows = kTokens;
-  shape.max_context = kTokens;
-  return shape;
+Output run_sparse(ops::Backend& backend,
+                  const AttentionCase& c,
+                  AttentionData& data,
+                  int32_t first = 0,
+                  int32_t count = -1) {
+  ops::BatchRows view = data.rows.view();
+  if (count < 0) count = view.num_rows;
+  view.num_rows = count;
+  const int64_t heads = int64_t{first} * c.num_heads;
+  Output o;
+  o.out.assign(static_cast<size_t>(int64_t{count} * c.num_heads * c.kv_lora_rank), NAN);
+  o.lse.assign(static_cast<size_t>(int64_t{count} * c.num_heads), NAN);
+  backend.sparse_mla({&view, data.q_latent.data() + heads * c.kv_lora_rank,
+                      data.q_rope.data() + heads * c.qk_rope_head_dim,
+                      data.slots.data() + int64_t{first} * c.topk, data.lens.data() + first, c.topk,
+                      c.num_heads, data.softmax_scale, data.cache.view(data.cache.bytes.data()),
+                      o.out.data(), o.lse.data()});
+  return o;
 }
 
-TEST(CpuAttention, DenseOverTheCacheMatchesDirectSoftmax) {
-  const auto backend = backends::make_cpu(2);
-  backend->prepare(small_shape());
-  std::mt19937 random(3);
-  std::normal_distribution<float> normal;
-  const auto filled = [&](size_t n) {
-    std::vector<float> values(n);
-    for (float& v : values) v = normal(random);
-    return values;
-  };
-  for (const LatentLayout which :
-       {LatentLayout::kF32, LatentLayout::kBf16_1152, LatentLayout::kFp8_656,
-        LatentLayout::kFp8_644, LatentLayout::kFp8_576}) {
-    ops::LatentCache cache;
-    cache.geometry = {which, kC, kR, 7};
-    cache.page_stride_bytes = cache.geometry.page_bytes() + 24;
-    cache.num_pages = 30;
-    cache.scale = 1.0f / 64;
-    std::vector<uint8_t> memory(static_cast<size_t>(cache.page_stride_bytes * cache.num_pages),
-                                0xff);
-    cache.data = memory.data();
-    std::vector<int32_t> pages, positions, slots, seq(kTokens, 0);
-    for (int p = 0; p < 22; ++p) pages.push_back((p * 13 + 5) % 30);
-    for (int t = 0; t < kTokens; ++t) {
-      positions.push_back(t);
-      slots.push_back(pages[static_cast<size_t>(t / 7)] * 7 + t % 7);
+struct Expected {
+  std::vector<double> out;
+  double lse = 0;
+};
+
+Expected reference(const AttentionCase& c,
+                   const AttentionData& data,
+                   int64_t row,
+                   int64_t head,
+                   const std::vector<int32_t>& slots) {
+  const int64_t channels = c.kv_lora_rank, rope = c.qk_rope_head_dim;
+  const float* ql = data.q_latent.data() + (row * c.num_heads + head) * channels;
+  const float* qr = data.q_rope.data() + (row * c.num_heads + head) * rope;
+  std::vector<std::vector<double>> values;
+  std::vector<double> scores;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (const int32_t slot : slots) {
+    if (slot < 0 || slot >= data.rows.num_pages * data.rows.page_size) continue;
+    values.push_back(data.cache.read(slot));
+    double score = 0;
+    for (int64_t i = 0; i < channels; ++i) score += ql[i] * values.back()[static_cast<size_t>(i)];
+    for (int64_t i = 0; i < rope; ++i) {
+      score += qr[i] * values.back()[static_cast<size_t>(channels + i)];
     }
-    const ops::BatchRows rows{kTokens,      1,          nullptr,      positions.data(),
-                              slots.data(), seq.data(), pages.data(), 22};
-    const std::vector<float> kv = filled(kTokens * (kC + kR)), weight(kC, 1.0f);
-    const std::vector<float> cos(kTokens * kR / 2, 1.0f), sin(kTokens * kR / 2, 0.0f);
-    backend->append_latent(
-        {&rows, kv.data(), weight.data(), 1e-5f, {cos.data(), sin.data(), kR}, cache});
-    const std::vector<float> ql = filled(kTokens * kHeads * kC), qr = filled(kTokens * kHeads * kR);
-    std::vector<float> out(ql.size()), sparse_out(ql.size()), lse(kTokens * kHeads);
-    backend->dense_mla(
-        {&rows, ql.data(), qr.data(), kHeads, 0.125f, cache, out.data(), lse.data()});
-    std::vector<int32_t> list(kTokens * kTokens, -1), lens(kTokens);
-    for (int t = 0; t < kTokens; ++t) {
-      std::copy(slots.begin(), slots.begin() + t + 1, list.begin() + t * kTokens);
-      lens[static_cast<size_t>(t)] = t + 1;
-    }
-    backend->sparse_mla({&rows, ql.data(), qr.data(), list.data(), lens.data(), kTokens, kHeads,
-                         0.125f, cache, sparse_out.data(), nullptr});
-    EXPECT_EQ(out, sparse_out) << to_string(which);
-    const double tolerance = which == LatentLayout::kF32 ? 1e-5 : 0.1;
-    const int t = kTokens - 1;
-    for (int h = 0; h < kHeads; ++h) {
-      std::vector<double> logits;
-      double sum = 0;
-      std::vector<double> expected(kC);
-      for (int s = 0; s <= t; ++s) {
-        double square = 0, dot = 0;
-        const float* row = kv.data() + s * (kC + kR);
-        for (int i = 0; i < kC; ++i) square += row[i] * row[i];
-        const double factor = 1 / std::sqrt(square / kC + 1e-5);
-        for (int i = 0; i < kC; ++i)
-          dot += ql[static_cast<size_t>((t * kHeads + h) * kC + i)] * row[i] * factor;
-        for (int i = 0; i < kR; ++i)
-          dot += qr[static_cast<size_t>((t * kHeads + h) * kR + i)] * row[kC + i];
-        const double p = std::exp(0.125 * dot);
-        sum += p;
-        for (int i = 0; i < kC; ++i) expected[static_cast<size_t>(i)] += p * row[i] * factor;
+    scores.push_back(score * data.softmax_scale);
+    largest = std::max(largest, scores.back());
+  }
+  Expected e{std::vector<double>(static_cast<size_t>(channels), 0.0),
+             -std::numeric_limits<double>::infinity()};
+  if (scores.empty()) return e;
+  double sum = 0;
+  for (size_t j = 0; j < scores.size(); ++j) {
+    const double p = std::exp(scores[j] - largest);
+    sum += p;
+    for (size_t i = 0; i < e.out.size(); ++i) e.out[i] += p * values[j][i];
+  }
+  for (double& v : e.out) v /= sum;
+  e.lse = largest + std::log(sum);
+  return e;
+}
+
+void expect_matches(const AttentionCase& c,
+                    const AttentionData& data,
+                    const Output& got,
+                    const std::vector<std::vector<int32_t>>& slots) {
+  for (int64_t row = 0; row < data.rows.num_rows(); ++row) {
+    for (const int64_t head : {int64_t{0}, int64_t{c.num_heads / 2}, int64_t{c.num_heads - 1}}) {
+      const Expected e = reference(c, data, row, head, slots[static_cast<size_t>(row)]);
+      const int64_t at = row * c.num_heads + head;
+      if (std::isinf(e.lse)) {
+        EXPECT_EQ(got.lse[static_cast<size_t>(at)], -INFINITY);
+      } else {
+        EXPECT_NEAR(got.lse[static_cast<size_t>(at)], e.lse, 1e-4);
       }
-      for (int i = 0; i < kC; ++i) {
-        EXPECT_NEAR(out[static_cast<size_t>((t * kHeads + h) * kC + i)],
-                    expected[static_cast<size_t>(i)] / sum, tolerance)
-            << to_string(which);
+      for (int64_t i = 0; i < c.kv_lora_rank; ++i) {
+        ASSERT_NEAR(got.out[static_cast<size_t>(at * c.kv_lora_rank + i)],
+                    e.out[static_cast<size_t>(i)], 2e-5)
+            << "row " << row << " head " << head << " channel " << i;
       }
-      EXPECT_NEAR(lse[static_cast<size_t>(t * kHeads + h)], std::log(sum), tolerance);
     }
   }
 }
 
+std::vector<std::vector<int32_t>> listed(const AttentionCase& c, const AttentionData& data) {
+  std::vector<std::vector<int32_t>> lists;
+  for (size_t t = 0; t < data.lens.size(); ++t) {
+    const auto begin = data.slots.begin() + static_cast<int64_t>(t) * c.topk;
+    lists.emplace_back(begin, begin + data.lens[t]);
+  }
+  return lists;
+}
+
+// B28 and B31 among the cases; NaN in every byte that no row may see.
+TEST(CpuAttention, SparseMatchesDoubleReference) {
+  for (const backends::KernelTable* kernels : all_kernels()) {
+    const auto backend = prepared_cpu(2, *kernels);
+    for (const AttentionCase& c : attention_cases()) {
+      SCOPED_TRACE(std::string(kernels->isa) + " " + c.name);
+      AttentionData data = make_attention(c);
+      expect_matches(c, data, run_sparse(*backend, c, data), listed(c, data));
+    }
+  }
+}
+
+TEST(CpuAttention, BitsDependOnTheRowAlone) {
+  const auto two = prepared_cpu(2);
+  const auto one = prepared_cpu(1);
+  for (const AttentionCase& c : attention_cases()) {
+    SCOPED_TRACE(c.name);
+    AttentionData data = make_attention(c);
+    const Output all = run_sparse(*two, c, data);
+    ASSERT_EQ(all, run_sparse(*one, c, data));
+    Output parts;
+    for (int32_t t = 0; t < data.rows.num_rows(); ++t) {
+      const Output part = run_sparse(*two, c, data, t, 1);
+      parts.out.insert(parts.out.end(), part.out.begin(), part.out.end());
+      parts.lse.insert(parts.lse.end(), part.lse.begin(), part.lse.end());
+    }
+    ASSERT_EQ(all, parts);
+    AttentionData elsewhere = make_attention(c, 99);
+    ASSERT_EQ(all, run_sparse(*two, c, elsewhere));
+    AttentionCase padded = c;
+    padded.padding_bytes += 128;  // B31
+    AttentionData stretched = make_attention(padded);
+    ASSERT_EQ(all, run_sparse(*two, padded, stretched));
+  }
+}
+
+TEST(CpuAttention, DenseIsSparseOverEveryToken) {
+  const auto backend = prepared_cpu(2);
+  for (const AttentionCase& c : attention_cases()) {
+    if (c.pattern != SlotPattern::kVisible) continue;
+    AttentionData data = make_attention(c);
+    const ops::BatchRows view = data.rows.view();
+    Output dense;
+    dense.out.assign(data.q_latent.size(), NAN);
+    dense.lse.assign(data.lens.size() * static_cast<size_t>(c.num_heads), NAN);
+    backend->dense_mla({&view, data.q_latent.data(), data.q_rope.data(), c.num_heads,
+                        data.softmax_scale, data.cache.view(data.cache.bytes.data()),
+                        dense.out.data(), dense.lse.data()});
+    std::vector<std::vector<int32_t>> everything;
+    for (int64_t t = 0; t < data.rows.num_rows(); ++t) {
+      everything.emplace_back();
+      for (int64_t s = 0; s <= data.rows.positions[static_cast<size_t>(t)]; ++s) {
+        everything.back().push_back(data.rows.row_slot(t, s));
+      }
+    }
+    SCOPED_TRACE(c.name);
+    expect_matches(c, data, dense, everything);
+    if (*std::max_element(data.lens.begin(), data.lens.end()) < c.topk) {  // nothing was left out
+      EXPECT_EQ(dense, run_sparse(*backend, c, data));
+    }
+  }
+}
+
+// A NaN in a token that is attended to must show, not vanish.
+TEST(CpuAttention, NanInASelectedTokenShows) {
+  const auto backend = prepared_cpu(1);
+  AttentionCase c = attention_cases()[0];
+  AttentionData data = make_attention(c);
+  std::vector<float> row(static_cast<size_t>(c.kv_lora_rank + c.qk_rope_head_dim), 0.5f);
+  row[3] = NAN;
+  data.cache.write(data.slots[0], row);
+  const Output got = run_sparse(*backend, c, data);
+  EXPECT_TRUE(std::isnan(got.out[0]));
+}
+
 }  // namespace
-}  // namespace winnow
+}  // namespace winnow::testing
