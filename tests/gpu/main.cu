@@ -7,10 +7,18 @@
 namespace winnow::gpu_check {
 
 void check_sparse_mla(Context& context);
+void check_cache_writes(Context& context);
+void check_topk(Context& context);
+void check_index_logits(Context& context);
+void check_select_tokens(Context& context);
 
 // One declaration above and one line here a check.
 const std::vector<Check> kChecks = {
     {"sparse_mla", check_sparse_mla},
+    {"cache_writes", check_cache_writes},
+    {"topk", check_topk},
+    {"index_logits", check_index_logits},
+    {"select_tokens", check_select_tokens},
 };
 
 void Context::expect(bool ok, const std::string& name, const std::string& detail) {
