@@ -47,7 +47,8 @@ struct SparseMlaPlan {
   int32_t head_tile = 64;
   int32_t num_splits = 1;
   int32_t tokens_per_split = 0;
-  int32_t grid = 0;  // thread blocks
+  int32_t blocks = 1;  // thread blocks of a multiprocessor
+  int32_t grid = 0;    // thread blocks in all
   int64_t workspace_bytes = 0;
 };
 

@@ -6,12 +6,20 @@
 namespace winnow::kernels {
 
 // 16 bytes by this thread, past the L1; bytes beyond `valid_bytes` (0 or 16) become zero.
+// kLineHint: the whole 128-byte line is worth bringing to the L2.
+template <bool kLineHint = true>
 __device__ __forceinline__ void cp_async_16(uint32_t smem,
                                             const void* global,
                                             uint32_t valid_bytes) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem), "l"(global),
-               "r"(valid_bytes)
-               : "memory");
+  if constexpr (kLineHint) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem), "l"(global),
+                 "r"(valid_bytes)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(smem), "l"(global),
+                 "r"(valid_bytes)
+                 : "memory");
+  }
 }
 // 4 bytes by this thread.
 __device__ __forceinline__ void cp_async_4(uint32_t smem,

@@ -10,6 +10,8 @@ using layout::LatentLayout;
 
 constexpr int kStageTokens = 64;
 constexpr int kMaxSplits = 128;
+// Where even this many splits of an item leave multiprocessors idle, tiles are made smaller.
+constexpr int kSmallTileSplits = 32;
 // With --batch-invariant every batch is cut as one of this many rows would be.
 constexpr int kInvariantRows = 16;
 
@@ -17,10 +19,11 @@ int64_t lse_bytes(int64_t rows, int64_t heads, int64_t splits) {
   return (rows * heads * splits * 4 + 255) / 256 * 256;
 }
 
-// As the kernels' launch bounds have it.
-int blocks_of_a_multiprocessor(const SparseMlaPlan& plan) {
+// As the kernels' launch bounds have it. Tiles of 8 heads come twice: four blocks of one stage
+// where there are many rows, two blocks of two stages where rows are split.
+int blocks_of_a_multiprocessor(const SparseMlaPlan& plan, int64_t items, int multiprocessors) {
   if (plan.kernel == SparseMlaKernel::kWide || plan.head_tile == 64) return 1;
-  if (plan.head_tile == 8) return 4;
+  if (plan.head_tile == 8) return items >= int64_t{4} * multiprocessors ? 4 : 2;
   if (plan.head_tile == 16) return 3;
   return plan.layout == LatentLayout::kFp8_576 ? 2 : 1;
 }
@@ -47,9 +50,16 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
   if (!fp8 && layout != LatentLayout::kBf16_1152) return plan;
   plan.kernel = fp8 ? SparseMlaKernel::kFp8 : SparseMlaKernel::kWide;
   plan.head_tile = !fp8 || num_heads > 32 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+  // Few rows: more and smaller tiles, that all multiprocessors have work.
+  const int64_t large_items = num_rows * layout::ceil_div(num_heads, plan.head_tile);
+  if (fp8 && plan.head_tile > 16 && !batch_invariant &&
+      large_items * kSmallTileSplits <= num_multiprocessors) {
+    plan.head_tile = 16;
+  }
   const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
-  const int64_t places = int64_t{num_multiprocessors} * blocks_of_a_multiprocessor(plan);
   const int64_t items = (batch_invariant ? kInvariantRows : num_rows) * head_tiles;
+  plan.blocks = blocks_of_a_multiprocessor(plan, items, num_multiprocessors);
+  const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
   plan.num_splits = choose_splits(items, places, max_tokens);
   plan.tokens_per_split = static_cast<int32_t>(
       layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), kStageTokens) *

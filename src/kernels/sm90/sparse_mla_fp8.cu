@@ -6,8 +6,9 @@
 // the weights, never the elements. Products of 64 tokens are added up in fp32.
 //
 // A warpgroup owns kHeads heads of an item (row, split); kWarpgroups of them share the gathered
-// tokens. Every thread gathers: 64 tokens a stage. Where several blocks fit on a multiprocessor,
-// they hide each other's gather with one stage each; else a block has two.
+// tokens; kBlocks thread blocks fit on a multiprocessor. Every thread gathers: 64 tokens a stage.
+// Where several blocks fit on a multiprocessor, they hide each other's gather with one stage each;
+// else a block has two.
 #include <cuda_fp16.h>
 
 #include "kernels/device/async_copy.cuh"
@@ -34,7 +35,7 @@ constexpr float kWeightScale = 16.0f;
 constexpr int kQueryExponent = 7;
 constexpr float kSmallestScale = 1e-30f;
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 struct Traits {
   static constexpr bool kRopeBf16 = kLayout != LatentLayout::kFp8_576;
   static constexpr bool kGroupScales = kLayout == LatentLayout::kFp8_656;
@@ -44,29 +45,26 @@ struct Traits {
                                    : kLayout == LatentLayout::kFp8_644 ? 640
                                                                        : 656;
   static constexpr int kTail = kRowBytes / 16 - 32;  // chunks behind the latent part
+  // Rows of 576 bytes end in the middle of a 128-byte line: the rest of it is not wanted.
+  static constexpr bool kLineHint = kLayout != LatentLayout::kFp8_576;
   static constexpr int kWeightSets = kGroupScales ? 4 : 1;
   // Scores of this many 128-channel groups are under way at a time.
   static constexpr int kGroupsAtOnce = !kGroupScales ? 1 : kHeads == 32 ? 2 : 4;
-  static constexpr int kBlocks =  // on a multiprocessor
-      kWarpgroups == 2 ? 1
-      : kHeads == 8    ? 4
-      : kHeads == 16   ? 3
-                       : 2;
   static constexpr int kStages = kBlocks > 2 ? 1 : 2;
   static constexpr int kThreads = kWarpgroups * 128;
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 struct Stage {
-  using T = Traits<kLayout, kHeads, kWarpgroups>;
+  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
   uint8_t latent[4][kTileBytes];
   uint8_t rope[kTokens * (T::kRopeBf16 ? 128 : 64)];
   uint8_t scales[T::kGroupScales ? kTokens * 16 : 0];
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 struct alignas(1024) Warpgroup {
-  using T = Traits<kLayout, kHeads, kWarpgroups>;
+  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
   uint8_t q[4][2 * kHeads * 128];  // rows: high terms of the heads, then low terms
   uint8_t q_rope[T::kRopeBf16 ? kHeads * 128 : 2 * kHeads * 64];
   uint8_t weights[T::kWeightSets][2 * kHeads * 64];
@@ -74,10 +72,11 @@ struct alignas(1024) Warpgroup {
   float unscale[kHeads];
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 struct Shared {
-  Stage<kLayout, kHeads, kWarpgroups> stages[Traits<kLayout, kHeads, kWarpgroups>::kStages];
-  Warpgroup<kLayout, kHeads, kWarpgroups> warpgroups[kWarpgroups];
+  Stage<kLayout, kHeads, kWarpgroups, kBlocks>
+      stages[Traits<kLayout, kHeads, kWarpgroups, kBlocks>::kStages];
+  Warpgroup<kLayout, kHeads, kWarpgroups, kBlocks> warpgroups[kWarpgroups];
 };
 
 __device__ __forceinline__ bool barrier_or(int id, int threads, bool value) {
@@ -105,14 +104,14 @@ __device__ __forceinline__ uint16_t split_first(float& low, float& high) {
   return first;
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 struct Worker {
-  using T = Traits<kLayout, kHeads, kWarpgroups>;
+  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
   static constexpr int kPairs = kHeads / 8;  // of head columns a thread holds: 8j + 2t, 8j + 2t + 1
 
   const SparseMlaCall& call;
-  Shared<kLayout, kHeads, kWarpgroups>& shared;
-  Warpgroup<kLayout, kHeads, kWarpgroups>& mine;
+  Shared<kLayout, kHeads, kWarpgroups, kBlocks>& shared;
+  Warpgroup<kLayout, kHeads, kWarpgroups, kBlocks>& mine;
   int warpgroup, warp, lane, g, t;
   SparseMlaItem item;
   int head_begin;  // of this warpgroup
@@ -154,10 +153,10 @@ struct Worker {
 
 // This warp's part of a stage: a row's latent part is one instruction of the warp, what lies behind
 // it goes several rows at once. unit: lane r holds where token 16 * warp + r lies, in 16 bytes.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 template <bool kHoles>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::copy_rows(int stage,
-                                                                                uint32_t unit) {
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::copy_rows(
+    int stage, uint32_t unit) {
   constexpr int kRows = 16 / kWarpgroups;
   const int first = warpgroup * kRows;
   auto& to = shared.stages[stage];
@@ -170,8 +169,9 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::copy_rows(
   const uint8_t* from = cache + lane * 16;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
-    cp_async_16((latent ^ ((i & 7) << 4)) + i * 128,
-                from + uint64_t{__shfl_sync(0xffffffffu, unit, first + i)} * 16, bytes(first + i));
+    cp_async_16<T::kLineHint>((latent ^ ((i & 7) << 4)) + i * 128,
+                              from + uint64_t{__shfl_sync(0xffffffffu, unit, first + i)} * 16,
+                              bytes(first + i));
   }
   constexpr int kRowsAtOnce = 32 / T::kTail;
   const int sub = lane / T::kTail, chunk = lane % T::kTail;
@@ -192,14 +192,14 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::copy_rows(
                        : rope + token * 128 + (((chunk - 1) ^ (token & 7)) << 4);
     }
     if (32 % T::kTail == 0 || (sub < kRowsAtOnce && in_warp < kRows)) {
-      cp_async_16(dst, tail + uint64_t{from_unit} * 16, bytes(row));
+      cp_async_16<T::kLineHint>(dst, tail + uint64_t{from_unit} * 16, bytes(row));
     }
   }
 }
 
 // Starts the copies of the block whose slots are in next_slot; slots that are not valid give zeros.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::gather(int stage) {
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::gather(int stage) {
   const bool valid = slot_is_valid(call, next_slot);
   next_valid = __ballot_sync(0xffffffffu, valid) & 0xffff;
   const int64_t byte = valid ? slot_offset(call, next_slot, T::kRowBytes) : 0;
@@ -223,9 +223,9 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::gather(int
 }
 
 // Queries as two e4m3 terms, the rows of the B operand; heads beyond num_heads are zero.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::load_queries() {
-#pragma unroll 1
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::load_queries() {
+#pragma unroll 2
   for (int h = warp; h < kHeads; h += 4) {
     const int head = head_begin + h;
     const bool in = head < call.p.num_heads;
@@ -304,8 +304,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::load_queri
 }
 
 // x[j][c]: base-2 logits of tokens g (c < 2) and g + 8 of the warp's 16, heads 8j + 2t + c % 2.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::scores(
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::scores(
     int stage, const float (&scale)[2][T::kWeightSets], float (&x)[kPairs][4]) {
   auto& from = shared.stages[stage];
   float rope[T::kRopeBf16 ? kHeads / 2 : 1];
@@ -376,8 +376,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::scores(
 }
 
 // The rare case that a logit passes the running maximum by far: all warps agree on the new one.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::raise_top(
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::raise_top(
     const float (&x)[kPairs][4],
     const float (&bound)[2],
     float (&top)[kPairs][2],
@@ -418,8 +418,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::raise_top(
 
 // Weights as two e4m3 terms, the rows of the B operand. Column 16 * warp + 2g holds token g of the
 // warp, the next one token g + 8.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::store_weights(
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::store_weights(
     const float (&x)[kPairs][4],
     const float (&top)[kPairs][2],
     const float (&scale)[2][T::kWeightSets],
@@ -451,8 +451,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::store_weig
 
 // more: another block follows, whose gather starts as soon as the stage is free.
 // o[m][j][c]: channel 64m + 16 * warp + 2g + c / 2, head 8j + 2t + c % 2, times kWeightScale.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::add_outputs(
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::add_outputs(
     int stage, bool more, float (&o)[8][kPairs][4]) {
   const int row = lane % 8;
   const uint32_t from = smem_address(shared.stages[stage].latent) + lane * 128;
@@ -501,8 +501,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::add_output
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::store(
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::store(
     const float (&top)[kPairs][2], float (&sum)[kPairs][2], const float (&o)[8][kPairs][4]) {
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
@@ -554,8 +554,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::store(
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::run() {
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::run() {
   float top[kPairs][2], sum[kPairs][2], o[8][kPairs][4];
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
@@ -603,8 +603,9 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::run() {
         moved = moved || x[j][c] + bound[c / 2] > top[j][c % 2] + kSlack;
       }
     }
-    if (__any_sync(0xffffffffu, barrier_or(1 + warpgroup, 128, moved)))
+    if (__any_sync(0xffffffffu, barrier_or(1 + warpgroup, 128, moved))) {
       raise_top(x, bound, top, sum, o);
+    }
     store_weights(x, top, scale, sum);
     fence_proxy_async();
     sync_warpgroup();
@@ -613,29 +614,29 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups>::run() {
   store(top, sum, o);
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
-__global__ void __launch_bounds__(kWarpgroups * 128, Traits<kLayout, kHeads, kWarpgroups>::kBlocks)
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+__global__ void __launch_bounds__(kWarpgroups * 128, kBlocks)
     sparse_mla_fp8_kernel(const __grid_constant__ SparseMlaCall call) {
   extern __shared__ __align__(1024) uint8_t raw[];
-  auto& shared = *reinterpret_cast<Shared<kLayout, kHeads, kWarpgroups>*>(raw);
+  auto& shared = *reinterpret_cast<Shared<kLayout, kHeads, kWarpgroups, kBlocks>*>(raw);
   if (smem_address(raw) % 1024 != 0) __trap();  // the swizzled tiles need it
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
   const int warpgroup = kWarpgroups == 1 ? 0 : warp_uniform(thread / 128);
-  Worker<kLayout, kHeads, kWarpgroups> worker{.call = call,
-                                              .shared = shared,
-                                              .mine = shared.warpgroups[warpgroup],
-                                              .warpgroup = warpgroup,
-                                              .warp = thread / 32 % 4,
-                                              .lane = lane,
-                                              .g = lane / 4,
-                                              .t = lane % 4,
-                                              .item = {},
-                                              .head_begin = 0,
-                                              .blocks = 0,
-                                              .gathered = 0,
-                                              .next_slot = -1,
-                                              .next_valid = 0,
-                                              .next_scale = 0};
+  Worker<kLayout, kHeads, kWarpgroups, kBlocks> worker{.call = call,
+                                                       .shared = shared,
+                                                       .mine = shared.warpgroups[warpgroup],
+                                                       .warpgroup = warpgroup,
+                                                       .warp = thread / 32 % 4,
+                                                       .lane = lane,
+                                                       .g = lane / 4,
+                                                       .t = lane % 4,
+                                                       .item = {},
+                                                       .head_begin = 0,
+                                                       .blocks = 0,
+                                                       .gathered = 0,
+                                                       .next_slot = -1,
+                                                       .next_valid = 0,
+                                                       .next_scale = 0};
   for (int64_t i = blockIdx.x; i < call.num_items; i += gridDim.x) {
     worker.item = sparse_mla_item(call, i, kHeads * kWarpgroups);
     worker.head_begin = worker.item.head_begin + warpgroup * kHeads;
@@ -644,11 +645,11 @@ __global__ void __launch_bounds__(kWarpgroups * 128, Traits<kLayout, kHeads, kWa
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups>
+template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 cudaError_t launch(const SparseMlaCall& call, const SparseMlaPlan& plan, cudaStream_t stream) {
-  constexpr int kBytes = sizeof(Shared<kLayout, kHeads, kWarpgroups>);
-  static_assert(kBytes <= 233472 / Traits<kLayout, kHeads, kWarpgroups>::kBlocks - 1024);
-  const auto kernel = sparse_mla_fp8_kernel<kLayout, kHeads, kWarpgroups>;
+  constexpr int kBytes = sizeof(Shared<kLayout, kHeads, kWarpgroups, kBlocks>);
+  static_assert(kBytes <= 233472 / kBlocks - 1024);
+  const auto kernel = sparse_mla_fp8_kernel<kLayout, kHeads, kWarpgroups, kBlocks>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
@@ -662,17 +663,18 @@ cudaError_t launch_layout(const SparseMlaCall& call,
                           cudaStream_t stream) {
   switch (plan.head_tile) {
     case 8:
-      return launch<kLayout, 8, 1>(call, plan, stream);
+      return plan.blocks == 4 ? launch<kLayout, 8, 1, 4>(call, plan, stream)
+                              : launch<kLayout, 8, 1, 2>(call, plan, stream);
     case 16:
-      return launch<kLayout, 16, 1>(call, plan, stream);
+      return launch<kLayout, 16, 1, 3>(call, plan, stream);
     case 32:
       if constexpr (kLayout == LatentLayout::kFp8_576) {
-        return launch<kLayout, 32, 1>(call, plan, stream);
+        return launch<kLayout, 32, 1, 2>(call, plan, stream);
       } else {
-        return launch<kLayout, 16, 2>(call, plan, stream);
+        return launch<kLayout, 16, 2, 1>(call, plan, stream);
       }
     case 64:
-      return launch<kLayout, 32, 2>(call, plan, stream);
+      return launch<kLayout, 32, 2, 1>(call, plan, stream);
     default:
       return cudaErrorInvalidValue;
   }
