@@ -1,0 +1,64 @@
+// GET, POST /flush_cache; POST /abort_request
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+#include "server/endpoints.h"
+#include "server/generation.h"
+#include "server/limits.h"
+#include "server/protocol_reader.h"
+
+namespace winnow::server {
+namespace {
+
+constexpr double kMaxFlushWaitS = 60;
+constexpr std::chrono::milliseconds kFlushRetry{20};
+
+// ?timeout=seconds; 0 where there is none or it is no number.
+std::chrono::duration<double> flush_wait(const HttpRequest& request) {
+  const std::string text = request.query_value("timeout").value_or("");
+  double seconds = 0;
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return std::chrono::duration<double>(std::clamp(seconds, 0.0, kMaxFlushWaitS));
+}
+
+}  // namespace
+
+// Only acts while nothing runs or waits; waits that long for it where asked to.
+void flush_cache(Api& api, Call call) {
+  const auto deadline = std::chrono::steady_clock::now() + flush_wait(call.request);
+  Status status;
+  for (;;) {
+    status = api.engine.flush_cache().get();
+    if (status.code != StatusCode::kUnavailable) break;
+    if (std::chrono::steady_clock::now() >= deadline || call.exchange->gone()) break;
+    std::this_thread::sleep_for(kFlushRetry);
+  }
+  call.exchange->respond(
+      {.status = status.ok() ? 200 : 400,
+       .body = status.ok() ? "Cache flushed.\n" : "Cache not flushed: " + status.message + "\n",
+       .content_type = "text/plain; charset=utf-8"});
+}
+
+// Exact ids only: "req_1" leaves "req_10" alone. Of a batch the request's id ends all of it,
+// "<rid>_<i>" one sequence. Unknown ids are no error: the request may just have finished.
+void abort_request(Api& api, Call call) {
+  std::optional<json::Value> body = read_body(api, call, ContentType::kAny);
+  if (!body) return;
+  ObjectReader reader(*body);
+  const std::optional<std::string> rid = reader.string("rid", kMaxRidBytes);
+  const bool abort_all = reader.boolean("abort_all", false);
+  if (!rid && !abort_all) reader.fail("rid", "is required unless abort_all is true");
+  if (!reader.ok()) return refuse(api, *call.exchange, reader.status());
+  if (abort_all) {
+    for (const auto& generation : api.live.all()) generation->cancel();
+  } else if (const auto generation = api.live.find(*rid)) {
+    generation->cancel();
+  } else {
+    api.engine.cancel(*rid);
+  }
+  call.exchange->respond({.body = ""});
+}
+
+}  // namespace winnow::server

@@ -1,0 +1,25 @@
+// What one request may ask for, checked before any work is done for it (fault B107). Beyond them:
+// 400 with the field's name and the limit, 413 for the body (HttpServerOptions).
+#pragma once
+
+#include <cstdint>
+
+namespace winnow::server {
+
+inline constexpr size_t kMaxJsonDepth = 128;
+inline constexpr int64_t kMaxChoices = 128;     // n
+inline constexpr int64_t kMaxPrompts = 4096;    // of one request
+inline constexpr int64_t kMaxSequences = 4096;  // prompts times n
+inline constexpr int64_t kMaxMessages = 10000;
+inline constexpr int64_t kMaxTools = 1024;
+inline constexpr int64_t kMaxTopLogprobs = 128;
+inline constexpr int64_t kMaxLogprobTokenIds = 256;  // token_ids_logprob
+inline constexpr int64_t kMaxLogitBias = 1024;
+inline constexpr int64_t kMaxStops = 64;        // stop strings, and stop_token_ids
+inline constexpr int64_t kMaxStopBytes = 1024;  // of one stop string
+inline constexpr int64_t kMaxRidBytes = 256;
+inline constexpr int64_t kMaxNewTokens = INT32_MAX;
+inline constexpr double kMaxTemperature = 1000;
+inline constexpr double kMaxLogitBiasValue = 1e6;
+
+}  // namespace winnow::server
