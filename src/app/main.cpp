@@ -1,18 +1,25 @@
 // winnow: the subcommands, one file each.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
+#include "app/arguments.h"
 #include "app/bench_offline.h"
+#include "app/generate.h"
 #include "app/inspect.h"
 #include "app/score.h"
+#include "app/serve.h"
 #include "base/error.h"
 #include "base/log.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Winnow serves DeepSeek-Sparse-Attention models", "winnow");
   app.require_subcommand(1);
+  winnow::app::add_serve(app);
+  winnow::app::add_generate(app);
   winnow::app::add_inspect(app);
   winnow::app::add_score(app);
   CLI::App* bench = app.add_subcommand("bench", "Measure speed");
@@ -20,7 +27,9 @@ int main(int argc, char** argv) {
   winnow::app::add_bench_offline(*bench);
   try {
     winnow::log::setup("info");
-    app.parse(argc, argv);
+    auto args = winnow::app::with_full_flags(app, {argv + 1, argv + argc});
+    std::reverse(args.begin(), args.end());  // as CLI11 wants a vector
+    app.parse(std::move(args));
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   } catch (const winnow::Error& error) {

@@ -1,0 +1,90 @@
+#include "app/arguments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace winnow::app {
+namespace {
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  return flags;
+}
+
+const CLI::App* subcommand_named(const CLI::App& app, const std::string& name) {
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->get_name() == name) return sub;
+  }
+  return nullptr;
+}
+
+// Levenshtein distance.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+[[noreturn]] void unknown_flag(const std::string& flag, std::vector<std::string> flags) {
+  constexpr size_t kMaxSuggestions = 3;
+  std::stable_sort(flags.begin(), flags.end(), [&](const std::string& a, const std::string& b) {
+    return distance(flag, a) < distance(flag, b);
+  });
+  const size_t worth_naming = flag.size() / 2 + 1;
+  std::vector<std::string> near;
+  for (const std::string& f : flags) {
+    if (near.size() < kMaxSuggestions && distance(flag, f) < worth_naming) near.push_back(f);
+  }
+  if (near.empty()) throw_error("there is no option {}; see --help", flag);
+  throw_error("there is no option {}; did you mean {}?", flag, fmt::join(near, ", "));
+}
+
+std::string full_flag(const std::string& flag, const std::vector<std::string>& flags) {
+  if (std::find(flags.begin(), flags.end(), flag) != flags.end()) return flag;
+  std::vector<std::string> fitting;
+  for (const std::string& f : flags) {
+    if (f.starts_with(flag)) fitting.push_back(f);
+  }
+  if (fitting.size() == 1) return fitting.front();
+  if (fitting.empty()) unknown_flag(flag, flags);
+  throw_error("{} could be any of {}", flag, fmt::join(fitting, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> with_full_flags(const CLI::App& app, std::vector<std::string> args) {
+  const CLI::App* current = &app;
+  std::vector<std::string> flags = flags_of(*current);
+  for (std::string& arg : args) {
+    if (arg == "--") break;
+    if (!arg.starts_with("--")) {
+      if (const CLI::App* sub = subcommand_named(*current, arg)) {
+        current = sub;
+        flags = flags_of(*sub);
+      }
+      continue;
+    }
+    const size_t eq = std::min(arg.find('='), arg.size());
+    arg = full_flag(arg.substr(0, eq), flags) + arg.substr(eq);
+  }
+  return args;
+}
+
+}  // namespace winnow::app

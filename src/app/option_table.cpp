@@ -1,0 +1,189 @@
+#include "app/option_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace winnow::app {
+namespace {
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+template <typename T>
+T parse_number(std::string_view flag, const std::string& text, T min, T max) {
+  T value{};
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = ec == std::errc() && end == text.data() + text.size();
+  if (!whole || !(value >= min) || !(value <= max)) {
+    throw_error("{} {}: expected a number between {} and {}", flag, text, min, max);
+  }
+  return value;
+}
+
+std::string config_text(const std::string& where, const json::Value& value) {
+  if (value.is_string()) return value.as_string();
+  if (value.is_bool() || value.is_number()) return json::dump(value);
+  throw_error("{}: expected a string, a number, true or false, got {}", where, value.kind_name());
+}
+
+}  // namespace
+
+OptionRow& OptionTable::add(std::string_view flags, std::string value, std::string help) {
+  OptionRow& row = rows_.emplace_back();
+  row.section = section_;
+  row.flags = split_words(flags);
+  row.value = std::move(value);
+  row.help = std::move(help);
+  return row;
+}
+
+void OptionTable::integer(
+    std::string_view flags, int64_t& target, int64_t min, int64_t max, std::string help) {
+  OptionRow& row = add(flags, "N", std::move(help));
+  row.default_text = std::to_string(target);
+  row.set = [&target, min, max](std::string_view flag, const std::string& text) {
+    target = parse_number(flag, text, min, max);
+  };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::number(
+    std::string_view flags, double& target, double min, double max, std::string help) {
+  OptionRow& row = add(flags, "X", std::move(help));
+  row.default_text = fmt::format("{}", target);
+  row.set = [&target, min, max](std::string_view flag, const std::string& text) {
+    target = parse_number(flag, text, min, max);
+  };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::text(std::string_view flags,
+                       std::string& target,
+                       std::string value,
+                       std::string help) {
+  OptionRow& row = add(flags, std::move(value), std::move(help));
+  row.default_text = target;
+  row.set = [&target](std::string_view, const std::string& text) { target = text; };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::choice(std::string_view flags,
+                         std::string& target,
+                         std::vector<std::string> choices,
+                         std::string help) {
+  OptionRow& row = add(flags, "NAME", std::move(help));
+  row.default_text = target;
+  std::vector<std::string> named = choices;
+  std::erase(named, "");
+  row.help += fmt::format(" One of {}.", fmt::join(named, ", "));
+  row.set = [&target, choices = std::move(choices)](std::string_view flag,
+                                                    const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      throw_error("{} {}: expected one of {}", flag, text, fmt::join(choices, ", "));
+    }
+    target = text;
+  };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::toggle(std::string_view flags, bool& target, std::string help) {
+  OptionRow& row = add(flags, "", std::move(help));
+  row.set = [&target](std::string_view flag, const std::string& text) {
+    if (text != "true" && text != "false") {
+      throw_error("{} {}: expected true or false", flag, text);
+    }
+    target = text == "true";
+  };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::register_on(CLI::App& app) {
+  for (OptionRow& row : rows_) {
+    const std::string names = fmt::format("{}", fmt::join(row.flags, ","));
+    CLI::Option* option = nullptr;
+    if (row.value.empty()) {
+      option = app.add_flag_callback(
+          names, [&row] { row.given = "true"; }, row.help);
+    } else {
+      option = app.add_option_function<std::string>(
+          names, [&row](const std::string& text) { row.given = text; }, row.help);
+      option->type_name(row.value)->default_str(row.default_text);
+    }
+    option->group(row.section);
+  }
+}
+
+OptionRow* OptionTable::find(std::string_view key) {
+  std::string flag = "--";
+  for (const char c : key) flag.push_back(c == '_' ? '-' : c);
+  for (OptionRow& row : rows_) {
+    if (std::find(row.flags.begin(), row.flags.end(), flag) != row.flags.end()) return &row;
+  }
+  return nullptr;
+}
+
+void OptionTable::apply(const std::string& config_path) {
+  if (!config_path.empty()) {
+    std::ifstream file(config_path, std::ios::binary);
+    if (!file) throw_error("--config {}: cannot be read", config_path);
+    const std::string text((std::istreambuf_iterator<char>(file)),
+                           std::istreambuf_iterator<char>());
+    const Result<json::Value> parsed = json::parse(text);
+    if (!parsed.ok()) throw_error("--config {}: {}", config_path, parsed.status().message);
+    if (!parsed.value().is_object()) throw_error("--config {}: must be an object", config_path);
+    for (const auto& [key, value] : parsed.value().as_object()) {
+      OptionRow* row = find(key);
+      if (row == nullptr) throw_error("--config {}: there is no option {}", config_path, key);
+      row->set(key, config_text(fmt::format("--config {}: {}", config_path, key), value));
+    }
+  }
+  for (const OptionRow& row : rows_) {
+    if (row.given) row.set(row.flags.front(), *row.given);
+  }
+}
+
+json::Object OptionTable::as_json() const {
+  json::Object out;
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    std::string key = rows_[i].flags.front().substr(2);
+    std::replace(key.begin(), key.end(), '-', '_');
+    out.emplace_back(std::move(key), values_[i]());
+  }
+  return out;
+}
+
+std::string OptionTable::markdown() const {
+  std::string out;
+  std::string_view section;
+  for (const OptionRow& row : rows_) {
+    if (row.section != section) {
+      section = row.section;
+      out += fmt::format("\n## {}\n\n| option | default | meaning |\n|---|---|---|\n", section);
+    }
+    std::string names = fmt::format("`{}`", fmt::join(row.flags, "`, `"));
+    if (!row.value.empty()) names += " " + row.value;
+    std::string help = row.help;
+    for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) {
+      help.insert(at, 1, '\\');
+    }
+    out += fmt::format("| {} | {} | {} |\n", names, row.default_text, help);
+  }
+  return out;
+}
+
+}  // namespace winnow::app

@@ -1,0 +1,66 @@
+// A table of command-line options: one row gives the flag, its other spellings, the config-file
+// key, the help, the check and the line in docs/options.md.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace winnow::app {
+
+struct OptionRow {
+  std::string section;
+  std::vector<std::string> flags;  // "--port"; the first is the name, also without "--" the
+                                   // config-file key
+  std::string value;               // "N", "NAME", ...; empty: a switch
+  std::string help;
+  std::string default_text;  // for help and docs
+  // Checks and stores; throws Error. A switch gets "true" or "false".
+  std::function<void(std::string_view flag, const std::string& text)> set;
+  std::optional<std::string> given;  // on the command line
+};
+
+class OptionTable {
+ public:
+  // Starts a group of rows.
+  void section(std::string title) { section_ = std::move(title); }
+
+  // flags: "--tp-size --tp"; the target's present value is the default.
+  void integer(std::string_view flags, int64_t& target, int64_t min, int64_t max, std::string help);
+  void number(std::string_view flags, double& target, double min, double max, std::string help);
+  void text(std::string_view flags, std::string& target, std::string value, std::string help);
+  void choice(std::string_view flags,
+              std::string& target,
+              std::vector<std::string> choices,
+              std::string help);
+  void toggle(std::string_view flags, bool& target, std::string help);
+
+  // Adds every row to a subcommand. What is given there is stored by apply(), not before.
+  void register_on(CLI::App& app);
+  // The config file's values ({"port": 30000, "kv-cache-dtype": "auto"}; underscores will do),
+  // then the command line's, which win. Throws Error.
+  void apply(const std::string& config_path);
+
+  const std::vector<OptionRow>& rows() const { return rows_; }
+  // Values that differ from nothing: what /server_info shows, keys with underscores.
+  json::Object as_json() const;
+  // docs/options.md, from the rows.
+  std::string markdown() const;
+
+ private:
+  OptionRow& add(std::string_view flags, std::string value, std::string help);
+  OptionRow* find(std::string_view key);
+
+  std::string section_;
+  std::vector<OptionRow> rows_;
+  std::vector<std::function<json::Value()>> values_;  // by row
+};
+
+}  // namespace winnow::app

@@ -1,0 +1,149 @@
+#include "app/options.h"
+
+#include <thread>
+
+#include "base/error.h"
+#include "server/tool_call_parsers.h"
+#include "text/reasoning_parser.h"
+
+namespace winnow::app {
+namespace {
+
+constexpr int64_t kMany = INT32_MAX;
+
+const std::vector<std::string> kAttentionBackends = {"auto", "flashmla_sparse", "flashmla_kv",
+                                                     "flashmla_auto", "trtllm"};
+
+std::vector<std::string> with_none(std::vector<std::string> names) {
+  names.insert(names.begin(), "");
+  return names;
+}
+
+void add_model_rows(OptionTable& t, ServeOptions& o) {
+  t.section("Model");
+  t.text("--model-path --model", o.model_path, "DIR", "Checkpoint folder.");
+  t.text("--tokenizer-path", o.tokenizer_path, "DIR",
+         "Folder of the tokenizer and chat template; the checkpoint's where none is given.");
+  t.choice("--device", o.device, {"cpu"}, "What computes.");
+  t.integer("--threads", o.threads, 0, 1024, "CPU threads; 0: one for each core.");
+  t.choice("--precision", o.precision, {"default", "reference"},
+           "default: as the checkpoint was made to be served. reference: fp32 throughout.");
+  t.integer("--context-length", o.context_length, 0, kMany,
+            "Tokens of prompt and answer together; 0: the model's.");
+  t.toggle("--trust-remote-code", o.trust_remote_code, "Accepted; no remote code is ever run.");
+  t.integer("--tp-size --tp --tensor-parallel-size", o.tp_size, 1, 1024,
+            "Devices that share every layer. On a CPU: 1.");
+  t.integer("--dp-size --dp --data-parallel-size", o.dp_size, 1, 1024,
+            "Groups with caches of their own. On a CPU: 1.");
+  t.toggle("--enable-dp-attention", o.enable_dp_attention,
+           "Attention by data-parallel groups; without effect while --dp is 1.");
+
+  t.section("Cache and attention");
+  t.choice("--kv-cache-dtype", o.kv_cache_dtype, {"auto", "bfloat16", "bf16", "fp8_e4m3"},
+           "Element type of the latent cache. auto: fp8_e4m3 for FP8 checkpoints and where a "
+           "backend needs it, else bfloat16.");
+  t.choice("--index-key-dtype", o.index_key_dtype, {"fp8", "bfloat16", "float32"},
+           "Element type of the indexer's keys.");
+  t.choice("--attention-backend", o.attention_backend, {"auto", "dsa", "nsa"},
+           "Accepted; the model decides.");
+  t.choice("--dsa-prefill-backend --nsa-prefill-backend", o.prefill_backend, kAttentionBackends,
+           "Names a cache layout: flashmla_sparse (bf16 or fp8), flashmla_kv (fp8), "
+           "flashmla_auto (bf16 or fp8), trtllm (bf16 or fp8 without scales).");
+  t.choice("--dsa-decode-backend --nsa-decode-backend", o.decode_backend, kAttentionBackends,
+           "The same for decode; both must name one layout.");
+  t.number("--mem-fraction-static", o.mem_fraction_static, 0.01, 1.0,
+           "Share of the free memory that weights and cache may take.");
+  t.integer("--max-total-tokens", o.max_total_tokens, 0, kMany,
+            "Tokens of the cache; 0: what the memory holds.");
+  t.integer("--page-size", o.page_size, 1, 64, "Tokens of a cache page.");
+  t.toggle("--disable-radix-cache", o.disable_radix_cache, "No reuse of prompt prefixes.");
+
+  t.section("Scheduling");
+  t.integer("--chunked-prefill-size", o.chunked_prefill_size, -1, kMany,
+            "Prompt tokens of one step; -1: whole prompts.");
+  t.integer("--max-running-requests", o.max_running_requests, 1, 65536,
+            "Sequences that run at once.");
+  t.integer("--max-queued-requests", o.max_queued_requests, 0, kMany,
+            "Sequences that may wait; beyond, 503.");
+  t.integer("--random-seed", o.random_seed, 0, INT64_MAX, "Seed of requests that bring none.");
+}
+
+void add_common_rows(OptionTable& t, ServeOptions& o) {
+  t.section("Logs and files");
+  t.choice("--log-level", o.log_level, {"debug", "info", "warning", "error"}, "What is logged.");
+  t.text("--trace", o.trace, "FILE", "Chrome trace of each step's phases and ops.");
+  t.text("--config", o.config, "FILE",
+         "JSON object with values for any of these options; the command line wins.");
+}
+
+void add_server_rows(OptionTable& t, ServeOptions& o) {
+  t.section("Server");
+  t.text("--host", o.host, "ADDRESS", "Where to listen.");
+  t.integer("--port", o.port, 0, 65535, "TCP port; 0: any free one.");
+  t.text("--served-model-name", o.served_model_name, "NAME",
+         "Shown by /v1/models; the model path where none is given.");
+  t.text("--api-key", o.api_key, "KEY", "Every route but /health and /metrics then asks for it.");
+  t.text("--admin-api-key", o.admin_api_key, "KEY", "Asked for by /flush_cache and /server_info.");
+  t.choice("--reasoning-parser", o.reasoning_parser, with_none(text::reasoning_parser_names()),
+           "Splits the thinking off into reasoning_content.");
+  t.choice("--tool-call-parser", o.tool_call_parser, with_none(server::tool_call_parser_names()),
+           "Accepted; calls stay in the content until its parser is there.");
+  t.choice("--sampling-defaults", o.sampling_defaults, {"model", "openai"},
+           "model: chat requests that bring no sampling values get generation_config.json's.");
+  t.text("--weight-version", o.weight_version, "NAME", "Shown in answers.");
+  t.toggle("--enable-cache-report", o.enable_cache_report,
+           "usage.prompt_tokens_details shows cached tokens.");
+  t.toggle("--incremental-streaming-output", o.incremental_streaming_output,
+           "/generate streams differences instead of everything so far.");
+  t.toggle("--stream-response-default-include-usage", o.stream_response_default_include_usage,
+           "OpenAI streams end with usage unless a request says otherwise.");
+  t.toggle("--enable-metrics", o.enable_metrics, "Accepted; /metrics is always there.");
+  t.toggle("--skip-server-warmup", o.skip_server_warmup,
+           "Ready without the one request that tries everything out.");
+  t.integer("--tokenizer-worker-num", o.tokenizer_worker_num, 1, 64,
+            "Threads that parse, render and tokenize requests.");
+  t.number("--watchdog-timeout", o.watchdog_timeout, 1, 1e6,
+           "Seconds that one step may take before /health fails.");
+  t.number("--drain-timeout", o.drain_timeout, 0, 1e6,
+           "Seconds that running requests get to finish at shutdown.");
+}
+
+}  // namespace
+
+OptionTable model_option_table(ServeOptions& options) {
+  OptionTable table;
+  add_model_rows(table, options);
+  add_common_rows(table, options);
+  return table;
+}
+
+OptionTable serve_option_table(ServeOptions& options) {
+  OptionTable table;
+  add_model_rows(table, options);
+  add_server_rows(table, options);
+  add_common_rows(table, options);
+  return table;
+}
+
+void check(const ServeOptions& options) {
+  if (options.model_path.empty()) throw_error("--model-path is required");
+  if (options.tp_size > 1 && options.device == "cpu") {
+    throw_error(
+        "--tp {}: the CPU backend is one device; leave --tp at 1 and bound its threads "
+        "with --threads",
+        options.tp_size);
+  }
+  if (options.dp_size > 1 && options.device == "cpu") {
+    throw_error("--dp {}: the CPU backend is one device; leave --dp at 1", options.dp_size);
+  }
+}
+
+std::string options_markdown() {
+  ServeOptions options;
+  return "# Options of `winnow serve`\n\nFlags may be shortened to any unique prefix. In a "
+         "`--config` file the keys are the flags without the dashes in front. `winnow generate` "
+         "takes those of the model, the cache and the scheduling as well.\n" +
+         serve_option_table(options).markdown();
+}
+
+}  // namespace winnow::app
