@@ -49,6 +49,7 @@ MarkedText pad_text(const MarkedText& text, int64_t width, const std::string& fi
     type_error("The fill character must be exactly one character long");
   }
   const int64_t missing = width - size;
+  check_text_size(fill.size(), static_cast<size_t>(missing));
   int64_t left = share == 0 ? 0 : share == 2 ? missing : missing / 2;
   if (share == 1 && missing % 2 && width % 2) ++left;  // as CPython rounds
   MarkedText out;

@@ -92,10 +92,11 @@ Value float_operation(std::string_view op, double a, double b) {
 Value repeated(const Value& value, int64_t count) {
   const auto times = static_cast<size_t>(std::max<int64_t>(count, 0));
   if (value.is_text()) {
+    const MarkedText& text = value.as_text();
     MarkedText out;
-    if (!value.as_text().empty()) {
-      for (size_t i = 0; i < times; ++i) out.append(value.as_text());
-    }
+    if (text.empty()) return out;
+    check_text_size(text.size(), times);
+    for (size_t i = 0; i < times; ++i) out.append(text);
     return out;
   }
   const List& list = value.as_list();

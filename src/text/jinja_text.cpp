@@ -16,12 +16,14 @@ bool MarkedText::plain_at(size_t byte) const {
   return after != plain_.begin() && byte < std::prev(after)->end;
 }
 
-void MarkedText::grow_check(size_t more) const {
-  if (more > kMaxTextBytes - bytes_.size()) {
+void check_text_size(size_t bytes, size_t copies) {
+  if (bytes > 0 && copies > kMaxTextBytes / bytes) {
     fail(TemplateError::Kind::kLimit,
          fmt::format("a text would grow beyond {} bytes", kMaxTextBytes));
   }
 }
+
+void MarkedText::grow_check(size_t more) const { check_text_size(bytes_.size() + more, 1); }
 
 void MarkedText::append(std::string_view text, bool plain) {
   if (text.empty()) return;

@@ -11,7 +11,7 @@
 namespace winnow::text::jinja {
 
 // No text grows beyond this, whatever a template does with it.
-inline constexpr size_t kMaxTextBytes = size_t{64} << 20;
+inline constexpr size_t kMaxTextBytes = size_t{32} << 20;
 
 class MarkedText {
  public:
@@ -43,6 +43,9 @@ class MarkedText {
   std::string bytes_;
   std::vector<Run> plain_;
 };
+
+// Throws kLimit when so many copies of so many bytes are beyond kMaxTextBytes.
+void check_text_size(size_t bytes, size_t copies);
 
 using TextPtr = std::shared_ptr<const MarkedText>;
 

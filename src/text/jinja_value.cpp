@@ -8,7 +8,8 @@ namespace winnow::text::jinja {
 namespace {
 
 constexpr int kMaxValueDepth = 600;  // JSON of a client goes to 512
-constexpr uint64_t kMaxWeight = uint64_t{64} << 20;
+constexpr uint64_t kMaxWeight = kMaxTextBytes;
+constexpr uint64_t kItemWeight = 16;  // as much work as so many bytes of text
 constexpr size_t kIndexedDictSize = 17;
 
 void check_extent(int depth, uint64_t weight) {
@@ -154,13 +155,13 @@ int Value::depth() const {
 uint64_t Value::weight() const {
   switch (kind()) {
     case Kind::kText:
-      return as_text().size() + 1;
+      return as_text().size() + kItemWeight;
     case Kind::kList:
       return as_list().weight;
     case Kind::kDict:
       return as_dict().weight;
     default:
-      return 1;
+      return kItemWeight;
   }
 }
 
