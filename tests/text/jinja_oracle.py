@@ -2,8 +2,9 @@
 """Renders chat templates with Python's Jinja2, set up as Hugging Face's tokenizers set it up.
 
 Reads a JSON array of {"template", "variables"} from the file named as the first argument and
-prints a JSON array of {"text"} or {"error"}. Exits with 77 where jinja2 is not installed.
+prints a JSON array of {"text"} or {"error"}. It is always 1 January 1970. Exits with 77 where jinja2 is not installed.
 """
+import datetime
 import functools
 import json
 import sys
@@ -46,7 +47,7 @@ def make_environment():
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = raise_exception
-    environment.globals["strftime_now"] = lambda form: "2024-05-06 " + form
+    environment.globals["strftime_now"] = lambda form: datetime.datetime.fromtimestamp(0).strftime(form)
     return environment
 
 
