@@ -50,6 +50,23 @@ MappedFile::~MappedFile() {
   }
 }
 
+void MappedFile::read_ahead(const std::byte* begin, int64_t bytes) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<uintptr_t>(begin) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(begin) + static_cast<uintptr_t>(bytes);
+  void* address = reinterpret_cast<void*>(first);  // NOLINT(performance-no-int-to-ptr)
+  int result = 0;
+  do {
+    result = ::madvise(address, end - first, MADV_POPULATE_READ);
+  } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+  if (result == 0) return;
+  if (errno == EINVAL) {  // Linux before 5.14: start the reading, wait for nothing
+    ::madvise(address, end - first, MADV_WILLNEED);
+    return;
+  }
+  throw_error("{}: cannot be read: {}", path_, std::strerror(errno));
+}
+
 std::string read_file(const std::string& path) { return std::string(MappedFile(path).text()); }
 
 }  // namespace winnow

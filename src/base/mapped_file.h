@@ -21,6 +21,9 @@ class MappedFile {
   const std::string& path() const { return path_; }
   const std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
+  // Reads the pages of [begin, begin + bytes) in now, so that no later access waits for the disk.
+  // Throws Error when they cannot be read.
+  void read_ahead(const std::byte* begin, int64_t bytes) const;
   std::string_view text() const {
     return {reinterpret_cast<const char*>(data_), static_cast<size_t>(bytes_)};
   }

@@ -48,6 +48,9 @@ class SafetensorsFile {
   const std::byte* data(const TensorEntry& tensor) const {
     return file_.data() + header_.data_offset + tensor.begin;
   }
+  void read_ahead(const TensorEntry& tensor) const {
+    if (tensor.bytes() > 0) file_.read_ahead(data(tensor), tensor.bytes());
+  }
 
  private:
   MappedFile file_;

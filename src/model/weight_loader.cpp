@@ -34,12 +34,14 @@ class WeightLoader {
                const Checkpoint& checkpoint,
                ops::Backend& backend,
                const LoadOptions& options,
+               bool read_ahead,
                Progress& progress)
       : config_(config),
         checkpoint_(checkpoint),
         options_(options),
         progress_(progress),
         in_place_(backend.reads_host_memory()),
+        read_ahead_(read_ahead),
         storage_(backend) {}
 
   void load(const WeightSlot& slot) {
@@ -95,12 +97,15 @@ class WeightLoader {
   // The tensor where the backend can read it.
   const void* settle(const CheckpointTensor& tensor) {
     const int64_t bytes = tensor.entry->bytes();
-    progress_.advance(bytes);
     if (in_place_ && is_aligned(tensor.data(), bytes_of(*tensor.entry->dtype))) {
       mapped_bytes_ += bytes;
+      if (read_ahead_) tensor.file->read_ahead(*tensor.entry);
+      progress_.advance(bytes);
       return tensor.data();
     }
-    return storage_.place(tensor.data(), bytes);
+    const void* place = storage_.place(tensor.data(), bytes);
+    progress_.advance(bytes);
+    return place;
   }
 
   // In host memory, aligned for its elements; held keeps a copy where the file's place is not.
@@ -175,6 +180,7 @@ class WeightLoader {
   const LoadOptions& options_;
   Progress& progress_;
   const bool in_place_;
+  const bool read_ahead_;
   WeightStorage storage_;
   int64_t mapped_bytes_ = 0;
 };
@@ -204,7 +210,9 @@ ModelWeights load_weights(const ModelConfig& config,
   if (inventory.has_mtp) log::debug("{}: MTP layers are skipped", checkpoint->path());
 
   progress.start("Loading weights", inventory.loaded_bytes());
-  WeightLoader loader(config, *checkpoint, backend, options, progress);
+  // A model larger than memory is read as it is used; reading it through would only push it out.
+  const bool read_ahead = inventory.loaded_bytes() < backend.free_memory_bytes();
+  WeightLoader loader(config, *checkpoint, backend, options, read_ahead, progress);
   for (const WeightSlot& slot : slots) loader.load(slot);
   for (int32_t i = 0; i < config.num_hidden_layers; ++i) {
     loader.load_cache_scale(i, weights.layers[i]);
