@@ -120,12 +120,24 @@ std::shared_ptr<HttpExchange> HttpConnection::make_exchange(AnswerFraming framin
   if (shared_.draining) framing.keep_alive = false;
   auto wake = [io = shared_.io, weak = weak_from_this()] {
     asio::post(*io, [weak] {
-      if (auto self = weak.lock()) self->signal_.cancel();
+      if (auto self = weak.lock()) self->on_wake();
     });
   };
   current_ = std::make_shared<HttpExchange>(framing, shared_.options.max_stream_backlog_bytes,
                                             std::move(wake));
   return current_;
+}
+
+void HttpConnection::on_wake() {
+  signal_.cancel();
+  if (current_ != nullptr && current_->cut_off()) cut_off_reader();
+}
+
+void HttpConnection::cut_off_reader() {
+  if (!stream_.socket().is_open()) return;
+  log::warn("a client that does not read its stream was cut off");
+  ++shared_.slow_readers_cut;
+  reset_hard();  // ends the write that waits for it
 }
 
 asio::awaitable<bool> HttpConnection::answer(std::shared_ptr<HttpExchange> exchange) {
@@ -144,10 +156,8 @@ asio::awaitable<bool> HttpConnection::answer(std::shared_ptr<HttpExchange> excha
 asio::awaitable<bool> HttpConnection::write_answer(HttpExchange& exchange) {
   for (;;) {
     HttpExchange::Outgoing out = exchange.take();
-    if (out.cut_off) {
-      log::warn("a client that does not read its stream was cut off");
-      ++shared_.slow_readers_cut;
-      reset_hard();
+    if (exchange.cut_off()) {
+      cut_off_reader();
       co_return false;
     }
     if (!out.bytes.empty() && !co_await write_all(out.bytes)) co_return false;

@@ -49,6 +49,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::awaitable<bool> write_all(const std::string& bytes);
   boost::asio::awaitable<void> refuse(ApiError error);
   std::shared_ptr<HttpExchange> make_exchange(AnswerFraming framing);
+  void on_wake();
+  void cut_off_reader();
   void reset_hard();
 
   ServerShared& shared_;

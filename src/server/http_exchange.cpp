@@ -80,7 +80,8 @@ bool HttpExchange::send(std::string chunk, int64_t replace_key) {
     cut_off_ = true;
     queue_.clear();
     queued_bytes_ = 0;
-    wake_unlocked(lock);
+    lock.unlock();
+    wake_();  // whatever is pending: the I/O thread may be waiting for this reader's socket
     return false;
   }
   push(std::move(chunk), replace_key, lock);
@@ -112,6 +113,11 @@ bool HttpExchange::gone() const {
   return gone_;
 }
 
+bool HttpExchange::cut_off() const {
+  std::lock_guard lock(mutex_);
+  return cut_off_;
+}
+
 HttpExchange::Outgoing HttpExchange::take() {
   std::lock_guard lock(mutex_);
   wake_pending_ = false;
@@ -126,7 +132,6 @@ HttpExchange::Outgoing HttpExchange::take() {
   queued_bytes_ = 0;
   out.complete = finished_;
   out.keep_alive = framing_.keep_alive;
-  out.cut_off = cut_off_;
   return out;
 }
 

@@ -42,9 +42,10 @@ class HttpExchange final : public Exchange {
     std::string bytes;
     bool complete = false;    // nothing comes after bytes
     bool keep_alive = false;  // with complete
-    bool cut_off = false;     // the reader is too slow: drop the connection
   };
   Outgoing take();
+  // The reader let too much pile up: drop the connection.
+  bool cut_off() const;
   // I/O thread: the answer left whole (no callback any more), or the client left. mark_gone is
   // false, and does nothing, where the answer was complete.
   void mark_complete();
