@@ -145,7 +145,7 @@ void stream_answer(const GenerateOptions& options, Composition& composition, con
 }
 
 void run_generate(GenerateOptions& options, OptionTable& table) {
-  table.apply(options.serve.config);
+  table.apply();
   log::setup(options.serve.log_level);
   if (options.prompt.empty() == options.chat.empty()) {
     throw_error("give either --prompt or --chat");

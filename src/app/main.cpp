@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     std::reverse(args.begin(), args.end());  // as CLI11 wants a vector
     app.parse(std::move(args));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error);
+    return app.exit(error) == 0 ? 0 : 1;
   } catch (const winnow::Error& error) {
     std::fprintf(stderr, "winnow: %s\n", error.what());
     return 1;

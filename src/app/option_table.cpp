@@ -91,10 +91,10 @@ void OptionTable::choice(std::string_view flags,
   std::vector<std::string> named = choices;
   std::erase(named, "");
   row.help += fmt::format(" One of {}.", fmt::join(named, ", "));
-  row.set = [&target, choices = std::move(choices)](std::string_view flag,
-                                                    const std::string& text) {
+  row.set = [&target, choices = std::move(choices), named = std::move(named)](
+                std::string_view flag, const std::string& text) {
     if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      throw_error("{} {}: expected one of {}", flag, text, fmt::join(choices, ", "));
+      throw_error("{} {}: expected one of {}", flag, text, fmt::join(named, ", "));
     }
     target = text;
   };
@@ -123,6 +123,7 @@ void OptionTable::register_on(CLI::App& app) {
       option = app.add_option_function<std::string>(
           names, [&row](const std::string& text) { row.given = text; }, row.help);
       option->type_name(row.value)->default_str(row.default_text);
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     }
     option->group(row.section);
   }
@@ -137,21 +138,23 @@ OptionRow* OptionTable::find(std::string_view key) {
   return nullptr;
 }
 
-void OptionTable::apply(const std::string& config_path) {
-  if (!config_path.empty()) {
-    std::ifstream file(config_path, std::ios::binary);
-    if (!file) throw_error("--config {}: cannot be read", config_path);
-    const std::string text((std::istreambuf_iterator<char>(file)),
-                           std::istreambuf_iterator<char>());
-    const Result<json::Value> parsed = json::parse(text);
-    if (!parsed.ok()) throw_error("--config {}: {}", config_path, parsed.status().message);
-    if (!parsed.value().is_object()) throw_error("--config {}: must be an object", config_path);
-    for (const auto& [key, value] : parsed.value().as_object()) {
-      OptionRow* row = find(key);
-      if (row == nullptr) throw_error("--config {}: there is no option {}", config_path, key);
-      row->set(key, config_text(fmt::format("--config {}: {}", config_path, key), value));
-    }
+void OptionTable::apply_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw_error("--config {}: cannot be read", path);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const Result<json::Value> parsed = json::parse(text);
+  if (!parsed.ok()) throw_error("--config {}: {}", path, parsed.status().message);
+  if (!parsed.value().is_object()) throw_error("--config {}: must be an object", path);
+  for (const auto& [key, value] : parsed.value().as_object()) {
+    OptionRow* row = find(key);
+    if (row == nullptr) throw_error("--config {}: there is no option {}", path, key);
+    row->set(row->flags.front(), config_text(fmt::format("--config {}: {}", path, key), value));
   }
+}
+
+void OptionTable::apply() {
+  const OptionRow* config = find("config");
+  if (config != nullptr && config->given) apply_file(*config->given);
   for (const OptionRow& row : rows_) {
     if (row.given) row.set(row.flags.front(), *row.given);
   }

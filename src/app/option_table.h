@@ -44,9 +44,9 @@ class OptionTable {
 
   // Adds every row to a subcommand. What is given there is stored by apply(), not before.
   void register_on(CLI::App& app);
-  // The config file's values ({"port": 30000, "kv-cache-dtype": "auto"}; underscores will do),
-  // then the command line's, which win. Throws Error.
-  void apply(const std::string& config_path);
+  // The values of the file that --config names ({"port": 30000, "kv-cache-dtype": "auto"};
+  // underscores will do), then the command line's, which win. Throws Error.
+  void apply();
 
   const std::vector<OptionRow>& rows() const { return rows_; }
   // Values that differ from nothing: what /server_info shows, keys with underscores.
@@ -57,6 +57,7 @@ class OptionTable {
  private:
   OptionRow& add(std::string_view flags, std::string value, std::string help);
   OptionRow* find(std::string_view key);
+  void apply_file(const std::string& path);
 
   std::string section_;
   std::vector<OptionRow> rows_;

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -145,7 +146,7 @@ void drain(Front& front, server::Api& api, const StopSignals& signals, double se
 }
 
 void run_serve(ServeOptions& options, OptionTable& table) {
-  table.apply(options.config);
+  table.apply();
   log::setup(options.log_level);
   check(options);
   const StopSignals signals;
@@ -193,6 +194,13 @@ void add_serve(CLI::App& app) {
   CLI::App* serve = app.add_subcommand("serve", "Serve a model over HTTP");
   state->table.register_on(*serve);
   serve->add_option("model", state->options.model_path, "Checkpoint folder");
+  serve->add_flag_callback(
+      "--help-markdown",
+      [] {
+        std::fputs(options_markdown().c_str(), stdout);
+        throw CLI::Success();
+      },
+      "Print docs/options.md and exit");
   serve->callback([state] { run_serve(state->options, state->table); });
 }
 

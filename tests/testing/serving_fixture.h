@@ -12,16 +12,10 @@
 #include "server/router.h"
 #include "testing/byte_tokenizer.h"
 #include "testing/http_client.h"
+#include "testing/plain_chat_format.h"
 #include "testing/scripted_executor.h"
 
 namespace winnow::testing {
-
-// "[role]content" for each message, then "<|assistant|><think>", or "</think>" with
-// enable_thinking false, and what a continued assistant message has said.
-class PlainChatFormat final : public text::ChatFormat {
- public:
-  Result<std::vector<text::PromptPiece>> render(const text::ChatRequest& request) const override;
-};
 
 struct ServingOptions {
   server::ServerConfig config = {};
