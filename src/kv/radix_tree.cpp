@@ -27,6 +27,7 @@ RadixTree::RadixTree(PagePool& pool, int32_t page_size) : pool_(pool), page_size
   WINNOW_CHECK(page_size > 0, "page_size {}", page_size);
   const auto num_pages = static_cast<size_t>(pool.num_pages());
   nodes_.resize(num_pages);
+  for (Node& page : nodes_) page.children.reserve(1);  // most have no more: inserting takes nothing
   tokens_.resize(num_pages * static_cast<size_t>(page_size));
   candidates_.reserve(2 * num_pages + 1);
 }

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/model_executor.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
+#include "testing/loaded_fixture.h"
 #include "testing/scripted_executor.h"
 
 namespace winnow::engine {
@@ -66,6 +68,46 @@ TEST(Allocations, NoneInTheStepLoopOnceWarm) {
   EXPECT_EQ(num_allocations() - before, 0);
   EXPECT_GT(loop.executor.num_steps(), 100);
   EXPECT_LT(loop.scheduler.num_evictable_pages(), evictable_before);  // it did evict
+}
+
+// The same with a model below: decodes and a prompt's chunks in one batch. Counted on the engine's
+// thread, which is also the backend's first.
+TEST(Allocations, NoneInTheModelsSteps) {
+  for (const char* name : {"tiny_glm52", "tiny_v3"}) {
+    testing::LoadedFixture fixture(name, {.num_pages = 1});
+    EngineOptions options;
+    options.page_size = 4;
+    options.num_pages = 200;
+    options.context_length = 400;
+    options.max_running_requests = 4;
+    options.chunked_prefill_size = 8;
+    ModelExecutor executor(options, fixture.config, fixture.numerics, fixture.weights,
+                           *fixture.backend);
+    Scheduler scheduler(options, {});
+    std::vector<SliceResult> results;
+    const auto add = [&](uint64_t id, size_t prompt_length, int64_t max_new_tokens) {
+      auto sequence = std::make_unique<Sequence>();
+      sequence->id = id;
+      sequence->request.rid = std::to_string(id);
+      sequence->request.prompt_ids.assign(prompt_length, static_cast<int32_t>(id));
+      sequence->request.sampling.max_new_tokens = max_new_tokens;
+      sequence->request.sampling.seed = id;
+      scheduler.add(std::move(sequence));
+    };
+    const auto step = [&] {
+      executor.run(scheduler.schedule().batch, results);
+      scheduler.update(results);
+      scheduler.clear_updated();
+    };
+    for (uint64_t id = 1; id <= 4; ++id) add(id, 5, 9);
+    while (scheduler.has_work()) step();
+    for (uint64_t id = 5; id <= 8; ++id) add(id, id == 8 ? 300 : 5, 300);
+    for (int i = 0; i < 10; ++i) step();
+    const int64_t before = num_allocations();
+    for (int i = 0; i < 80; ++i) step();  // the prompt ends on the way
+    EXPECT_EQ(num_allocations() - before, 0) << name;
+    ASSERT_EQ(scheduler.num_running(), 4);
+  }
 }
 
 TEST(Allocations, NoneInTheSampler) {
