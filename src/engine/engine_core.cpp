@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
@@ -45,6 +46,7 @@ EngineCore::EngineCore(const EngineOptions& options,
       executor_(std::move(executor)),
       clock_(clock),
       scheduler_(options, {executor_->eos_ids().begin(), executor_->eos_ids().end()}),
+      results_(static_cast<size_t>(options.max_running_requests)),
       rate_start_ns_(clock.now_ns()) {
   publish_stats();
   thread_ = std::thread([this] { run_thread(); });
@@ -183,16 +185,17 @@ void EngineCore::handle_messages() {
 void EngineCore::step() {
   const trace::Span span("step", counters_.steps);
   const StepPlan& plan = plan_step();
+  const auto results = std::span(results_).first(plan.batch.slices.size());
   {
     const trace::Span run_span("run", plan.batch.num_rows);
     for (const PageCopy& copy : plan.copies) {
       executor_->copy_tokens(copy.from_page, copy.to_page, copy.num_tokens);
     }
-    executor_->run(plan.batch, results_);
+    executor_->run(plan.batch, results);
   }
   {
     const trace::Span update_span("update");
-    scheduler_.update(results_);
+    scheduler_.update(results);
   }
   deliver();
   if (!scheduler_.has_work()) check_idle_integrity();

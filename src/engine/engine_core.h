@@ -83,7 +83,7 @@ class EngineCore {
 
   // Of the engine thread.
   Scheduler scheduler_;
-  std::vector<SliceResult> results_;
+  std::vector<SliceResult> results_;  // [max_running_requests]
   Inbox taken_;
   EngineStats counters_;
   int64_t rate_start_ns_ = 0;

@@ -12,14 +12,14 @@ namespace winnow::engine {
 
 // One sequence's share of a step: tokens [start, start + num_tokens) of it become rows.
 struct SequenceSlice {
-  int32_t sequence_idx = 0;              // slot, < max_running_requests, the same while it runs
+  int32_t sequence_idx = 0;  // slot, < max_running_requests, the same while it runs
   const GenerateRequest* request = nullptr;
-  std::span<const int32_t> tokens;       // the whole sequence so far: prompt and generated
-  int32_t start = 0;                     // position of the first row
-  int32_t num_tokens = 0;                // rows; >= 1
-  int32_t write_from = 0;                // rows at positions below it append nothing (full hit)
-  std::span<const int32_t> pages;        // page ids in position order, covers start + num_tokens
-  bool sample = false;                   // the last row is the newest token: sample the next
+  std::span<const int32_t> tokens;  // the whole sequence so far: prompt and generated
+  int32_t start = 0;                // position of the first row
+  int32_t num_tokens = 0;           // rows; >= 1
+  int32_t write_from = 0;           // rows at positions below it append nothing (full hit)
+  std::span<const int32_t> pages;   // page ids in position order, covers start + num_tokens
+  bool sample = false;              // the last row is the newest token: sample the next
   // Score prompt tokens at positions >= this (>= 1); -1 = none. Row p gives the log-prob of token
   // p + 1, so this slice scores positions [max(from, start + 1), min(start + num_tokens + 1,
   // prompt_ids.size())), possibly none.
@@ -45,9 +45,9 @@ class Executor {
  public:
   virtual ~Executor() = default;
   // Throws Error when the device is lost: the engine then fails every request and stops.
-  // results: to be resized to plan.slices.size(), every field of each set anew; its memory is
-  // reused from step to step, logprobs are moved out.
-  virtual void run(const BatchPlan& plan, std::vector<SliceResult>& results) = 0;
+  // results: one for each slice, every field to be set anew; their memory is reused from step to
+  // step, logprobs are moved out.
+  virtual void run(const BatchPlan& plan, std::span<SliceResult> results) = 0;
   // Copies the first num_tokens tokens between two pages in every pool (latent and index keys).
   // Copies come before the run of their step, and take effect in the order of the calls.
   virtual void copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) = 0;

@@ -44,8 +44,7 @@ ModelExecutor::ModelExecutor(const EngineOptions& options,
   if (!backend.reads_host_memory()) host_logits_.resize(int64_t{kMaxLogitRows} * vocab_size_);
 }
 
-void ModelExecutor::run(const BatchPlan& plan, std::vector<SliceResult>& results) {
-  results.resize(plan.slices.size());
+void ModelExecutor::run(const BatchPlan& plan, std::span<SliceResult> results) {
   wanted_.clear();
   rows_.clear();
   for (size_t i = 0; i < plan.slices.size(); ++i) {
@@ -88,7 +87,7 @@ void ModelExecutor::collect_wanted(const SequenceSlice& slice,
   }
 }
 
-void ModelExecutor::consume_logits(const BatchPlan& plan, std::vector<SliceResult>& results) {
+void ModelExecutor::consume_logits(const BatchPlan& plan, std::span<SliceResult> results) {
   for (size_t first = 0; first < wanted_.size(); first += kMaxLogitRows) {
     const size_t count = std::min<size_t>(kMaxLogitRows, wanted_.size() - first);
     row_idx_.clear();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/engine.h"
@@ -24,7 +25,7 @@ class ModelExecutor final : public Executor {
                 const model::ModelWeights& weights,
                 ops::Backend& backend);
 
-  void run(const BatchPlan& plan, std::vector<SliceResult>& results) override;
+  void run(const BatchPlan& plan, std::span<SliceResult> results) override;
   void copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) override;
   std::span<const int32_t> eos_ids() const override { return config_.eos_token_ids; }
 
@@ -40,7 +41,7 @@ class ModelExecutor final : public Executor {
   };
 
   void collect_wanted(const SequenceSlice& slice, int32_t slice_idx, int32_t first_row);
-  void consume_logits(const BatchPlan& plan, std::vector<SliceResult>& results);
+  void consume_logits(const BatchPlan& plan, std::span<SliceResult> results);
   void consume_row(std::span<const float> logits,
                    const Wanted& wanted,
                    const SequenceSlice& slice,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct Loop {
   EngineOptions options;
   ScriptedExecutor executor{{.ids = std::vector<int32_t>(100000, 9), .step_sizes = {1}}, {2}};
   Scheduler scheduler;
-  std::vector<SliceResult> results;
+  std::vector<SliceResult> results{8};
   uint64_t next_id = 0;
 
   explicit Loop(const EngineOptions& o) : options(o), scheduler(o, {2}) {}
@@ -41,8 +42,9 @@ struct Loop {
   }
   void step() {
     const StepPlan& plan = scheduler.schedule();
-    executor.run(plan.batch, results);
-    scheduler.update(results);
+    const auto used = std::span(results).first(plan.batch.slices.size());
+    executor.run(plan.batch, used);
+    scheduler.update(used);
     scheduler.clear_updated();
   }
 };
@@ -84,7 +86,7 @@ TEST(Allocations, NoneInTheModelsSteps) {
     ModelExecutor executor(options, fixture.config, fixture.numerics, fixture.weights,
                            *fixture.backend);
     Scheduler scheduler(options, {});
-    std::vector<SliceResult> results;
+    std::vector<SliceResult> results(4);
     const auto add = [&](uint64_t id, size_t prompt_length, int64_t max_new_tokens) {
       auto sequence = std::make_unique<Sequence>();
       sequence->id = id;
@@ -95,8 +97,10 @@ TEST(Allocations, NoneInTheModelsSteps) {
       scheduler.add(std::move(sequence));
     };
     const auto step = [&] {
-      executor.run(scheduler.schedule().batch, results);
-      scheduler.update(results);
+      const BatchPlan& plan = scheduler.schedule().batch;
+      const auto used = std::span(results).first(plan.slices.size());
+      executor.run(plan, used);
+      scheduler.update(used);
       scheduler.clear_updated();
     };
     for (uint64_t id = 1; id <= 4; ++id) add(id, 5, 9);

@@ -248,6 +248,7 @@ TEST(Scheduler, OneSequencesErrorEndsItAlone) {
   bench.add(request_of(prompt_of(5, 1), 5));
   bench.add(request_of(prompt_of(5, 2), 5));
   const StepPlan& plan = bench.scheduler.schedule();
+  bench.results.resize(plan.batch.slices.size());
   bench.executor.run(plan.batch, bench.results);
   bench.results[0].error = {StatusCode::kInternal, "NaN logits", ""};
   bench.scheduler.update(bench.results);

@@ -64,8 +64,7 @@ void KvCheckingExecutor::copy_tokens(int32_t from_page, int32_t to_page, int32_t
 }
 
 void KvCheckingExecutor::run(const engine::BatchPlan& plan,
-                             std::vector<engine::SliceResult>& results) {
-  results.resize(plan.slices.size());
+                             std::span<engine::SliceResult> results) {
   check_plan(plan);
   if (!fault_.empty()) return;
   for (const auto& slice : plan.slices) check_visible(slice);

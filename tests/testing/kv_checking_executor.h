@@ -26,7 +26,7 @@ class KvCheckingExecutor final : public engine::Executor {
  public:
   KvCheckingExecutor(const engine::EngineOptions& options, KvCheckOptions check);
 
-  void run(const engine::BatchPlan& plan, std::vector<engine::SliceResult>& results) override;
+  void run(const engine::BatchPlan& plan, std::span<engine::SliceResult> results) override;
   void copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) override;
   std::span<const int32_t> eos_ids() const override { return check_.eos_ids; }
 

@@ -27,7 +27,7 @@ struct SchedulerBench {
   KvCheckOptions check;
   KvCheckingExecutor executor;
   engine::Scheduler scheduler;
-  std::vector<engine::SliceResult> results;
+  std::vector<engine::SliceResult> results;  // of the last step
   uint64_t next_id = 0;
   std::map<uint64_t, Answer> answers;
 
@@ -63,6 +63,7 @@ struct SchedulerBench {
     for (const engine::PageCopy& copy : plan.copies) {
       executor.copy_tokens(copy.from_page, copy.to_page, copy.num_tokens);
     }
+    results.resize(plan.batch.slices.size());
     executor.run(plan.batch, results);
     EXPECT_EQ(executor.fault(), "");
     scheduler.update(results);

@@ -57,10 +57,8 @@ void ScriptedExecutor::wait_for_turn() {
   if (delay_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay_ns));
 }
 
-void ScriptedExecutor::run(const engine::BatchPlan& plan,
-                           std::vector<engine::SliceResult>& results) {
+void ScriptedExecutor::run(const engine::BatchPlan& plan, std::span<engine::SliceResult> results) {
   wait_for_turn();
-  results.resize(plan.slices.size());
   for (size_t i = 0; i < plan.slices.size(); ++i) play(plan.slices[i], results[i]);
 }
 

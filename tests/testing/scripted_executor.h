@@ -39,7 +39,7 @@ class ScriptedExecutor final : public engine::Executor {
 
   // Log-probs, where asked for, are -(id % 10) / 10 for the token itself; the alternatives are the
   // ids that follow it, each 1 less likely than the one before.
-  void run(const engine::BatchPlan& plan, std::vector<engine::SliceResult>& results) override;
+  void run(const engine::BatchPlan& plan, std::span<engine::SliceResult> results) override;
   void copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) override;
   std::span<const int32_t> eos_ids() const override { return eos_ids_; }
 
