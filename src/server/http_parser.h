@@ -25,7 +25,7 @@ inline AnswerFraming answer_framing(const RequestParser& parser) {
   const auto& message = parser.get();
   return {.head_only = message.method() == boost::beast::http::verb::head,
           .chunked = message.version() >= 11,
-          .keep_alive = message.keep_alive()};
+          .keep_alive = message.version() >= 11 && message.keep_alive()};
 }
 
 // The parser must be done.

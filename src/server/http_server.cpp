@@ -99,7 +99,11 @@ class HttpServer::Core {
     auto found =
         resolver.resolve(options.host, std::to_string(options.port), tcp::resolver::passive, ec);
     if (ec) throw_error("cannot resolve --host {}: {}", options.host, ec.message());
-    const tcp::endpoint endpoint = found.begin()->endpoint();
+    // "localhost" has two addresses; clients try 127.0.0.1.
+    tcp::endpoint endpoint = found.begin()->endpoint();
+    for (const auto& entry : found) {
+      if (entry.endpoint().address().is_v4()) endpoint = entry.endpoint();
+    }
     acceptor_.open(endpoint.protocol(), ec);
     if (!ec) acceptor_.set_option(asio::socket_base::reuse_address(true), ec);
     if (!ec) acceptor_.bind(endpoint, ec);
