@@ -120,7 +120,8 @@ void run_inspect(const InspectOptions& options) {
 void add_inspect(CLI::App& app) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "What a checkpoint holds, costs and needs");
-  command->add_option("--model-path,model_path", options->model_path, "Checkpoint folder")->required();
+  command->add_option("--model-path,model_path", options->model_path, "Checkpoint folder")
+      ->required();
   command->add_flag("--json", options->json, "Print JSON");
   command->add_option("--memory", options->memory_bytes, "Memory of one device, such as 141GB")
       ->transform(CLI::AsSizeValue(true));

@@ -25,12 +25,12 @@ template <typename... Args>
 
 enum class StatusCode {
   kOk,
-  kInvalidArgument,   // 400
-  kNotFound,          // 404
-  kTooLarge,          // 413
-  kUnavailable,       // 503: queue full, shutting down, engine dead
-  kCancelled,         // the client went away
-  kInternal,          // 500
+  kInvalidArgument,  // 400
+  kNotFound,         // 404
+  kTooLarge,         // 413
+  kUnavailable,      // 503: queue full, shutting down, engine dead
+  kCancelled,        // the client went away
+  kInternal,         // 500
 };
 
 struct Status {
@@ -51,8 +51,8 @@ Status invalid_argument(std::string param, fmt::format_string<Args...> format, A
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}            // NOLINT(google-explicit-constructor)
-  Result(Status status) : state_(std::move(status)) {}     // NOLINT(google-explicit-constructor)
+  Result(T value) : state_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : state_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return std::holds_alternative<T>(state_); }
   const Status& status() const { return std::get<Status>(state_); }
@@ -64,15 +64,17 @@ class [[nodiscard]] Result {
 };
 
 namespace detail {
-[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+[[noreturn]] void check_failed(const char* file,
+                               int line,
+                               const char* condition,
                                const std::string& values);
 }
 
 }  // namespace winnow
 
 // WINNOW_CHECK(rows > 0, "rows {}", rows)
-#define WINNOW_CHECK(condition, ...)                                                       \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
+#define WINNOW_CHECK(condition, ...)                                                            \
+  do {                                                                                          \
+    if (!(condition)) [[unlikely]]                                                              \
       ::winnow::detail::check_failed(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
   } while (false)

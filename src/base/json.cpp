@@ -129,13 +129,27 @@ void append_string(std::string& out, std::string_view text) {
     out.append(text, plain, i - plain);
     plain = i + 1;
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         out += "\\u00";
         out.push_back(kHex[c >> 4]);
@@ -156,9 +170,9 @@ void append_double(std::string& out, double value) {
   // only below 1e-4 and from 1e16 on.
   const double size = std::fabs(value);
   const bool exponent = size != 0 && (size < 1e-4 || size >= 1e16);
-  auto [end, ec] = std::to_chars(buffer, buffer + sizeof buffer, value,
-                                 exponent ? std::chars_format::scientific
-                                          : std::chars_format::fixed);
+  auto [end, ec] =
+      std::to_chars(buffer, buffer + sizeof buffer, value,
+                    exponent ? std::chars_format::scientific : std::chars_format::fixed);
   std::string_view digits(buffer, static_cast<size_t>(end - buffer));
   out += digits;
   if (!exponent && digits.find('.') == std::string_view::npos) out += ".0";

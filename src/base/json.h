@@ -21,17 +21,17 @@ using Object = std::vector<Member>;  // in document order, keys distinct
 class Value {
  public:
   Value() : data_(nullptr) {}
-  Value(std::nullptr_t) : data_(nullptr) {}           // NOLINT(google-explicit-constructor)
-  Value(bool v) : data_(v) {}                         // NOLINT(google-explicit-constructor)
-  Value(int v) : data_(static_cast<int64_t>(v)) {}    // NOLINT(google-explicit-constructor)
-  Value(int64_t v) : data_(v) {}                      // NOLINT(google-explicit-constructor)
+  Value(std::nullptr_t) : data_(nullptr) {}              // NOLINT(google-explicit-constructor)
+  Value(bool v) : data_(v) {}                            // NOLINT(google-explicit-constructor)
+  Value(int v) : data_(static_cast<int64_t>(v)) {}       // NOLINT(google-explicit-constructor)
+  Value(int64_t v) : data_(v) {}                         // NOLINT(google-explicit-constructor)
   Value(uint64_t v) : data_(static_cast<int64_t>(v)) {}  // NOLINT(google-explicit-constructor)
-  Value(double v) : data_(v) {}                       // NOLINT(google-explicit-constructor)
-  Value(const char* v) : data_(std::string(v)) {}     // NOLINT(google-explicit-constructor)
-  Value(std::string v) : data_(std::move(v)) {}       // NOLINT(google-explicit-constructor)
-  Value(std::string_view v) : data_(std::string(v)) {}  // NOLINT(google-explicit-constructor)
-  Value(Array v) : data_(std::move(v)) {}             // NOLINT(google-explicit-constructor)
-  Value(Object v) : data_(std::move(v)) {}            // NOLINT(google-explicit-constructor)
+  Value(double v) : data_(v) {}                          // NOLINT(google-explicit-constructor)
+  Value(const char* v) : data_(std::string(v)) {}        // NOLINT(google-explicit-constructor)
+  Value(std::string v) : data_(std::move(v)) {}          // NOLINT(google-explicit-constructor)
+  Value(std::string_view v) : data_(std::string(v)) {}   // NOLINT(google-explicit-constructor)
+  Value(Array v) : data_(std::move(v)) {}                // NOLINT(google-explicit-constructor)
+  Value(Object v) : data_(std::move(v)) {}               // NOLINT(google-explicit-constructor)
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(data_); }
   bool is_bool() const { return std::holds_alternative<bool>(data_); }

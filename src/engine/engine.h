@@ -20,12 +20,12 @@ class EngineCore;
 struct EngineOptions {
   int32_t max_running_requests = 256;
   int32_t max_queued_requests = 4096;
-  int32_t chunked_prefill_size = 512;   // rows of one step that may be prompt tokens
+  int32_t chunked_prefill_size = 512;  // rows of one step that may be prompt tokens
   int32_t page_size = 64;
   int32_t num_pages = 0;
-  int32_t context_length = 0;           // tokens of prompt and answer together
+  int32_t context_length = 0;  // tokens of prompt and answer together
   bool prefix_cache = true;
-  uint64_t seed = 0;                    // of requests that bring none
+  uint64_t seed = 0;  // of requests that bring none
 };
 
 struct EngineStats {
@@ -33,10 +33,10 @@ struct EngineStats {
   int64_t num_queued = 0;
   int64_t total_pages = 0;
   int64_t free_pages = 0;
-  int64_t cached_pages = 0;      // held by the prefix cache only, evictable
-  int64_t steps = 0;             // heartbeat: grows with every pass of the loop, idle or not
-  int64_t last_step_ns = 0;      // Clock time of the last pass
-  int64_t prompt_tokens = 0;     // totals since start; of all accepted requests
+  int64_t cached_pages = 0;   // held by the prefix cache only, evictable
+  int64_t steps = 0;          // heartbeat: grows with every pass of the loop, idle or not
+  int64_t last_step_ns = 0;   // Clock time of the last pass
+  int64_t prompt_tokens = 0;  // totals since start; of all accepted requests
   int64_t cached_tokens = 0;
   int64_t generated_tokens = 0;
   int64_t preemptions = 0;
@@ -45,7 +45,7 @@ struct EngineStats {
   int64_t finished_abort = 0;
   int64_t finished_error = 0;
   double generation_tokens_per_second = 0;  // over the last full second
-  bool alive = true;             // false: the engine thread died, nothing will be served
+  bool alive = true;                        // false: the engine thread died, nothing will be served
 };
 
 class Engine {

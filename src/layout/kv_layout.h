@@ -15,7 +15,7 @@ namespace winnow::layout {
 // Named by the bytes of one token at the real widths (kv_lora_rank 512, qk_rope_head_dim 64).
 // C = kv_lora_rank, R = qk_rope_head_dim.
 enum class LatentLayout : uint8_t {
-  kF32,       // C + R fp32: reference arithmetic
+  kF32,        // C + R fp32: reference arithmetic
   kBf16_1152,  // C + R bf16
   kFp8_656,    // C e4m3, ceil(C / 128) fp32 scales, R bf16
   kFp8_644,    // page: page_size rows of (C e4m3, R bf16), then page_size fp32 scales
@@ -51,11 +51,16 @@ struct LatentGeometry {
   WINNOW_HOST_DEVICE constexpr int64_t row_bytes() const {
     const int64_t c = kv_lora_rank, r = qk_rope_head_dim;
     switch (layout) {
-      case LatentLayout::kF32: return 4 * (c + r);
-      case LatentLayout::kBf16_1152: return 2 * (c + r);
-      case LatentLayout::kFp8_656: return c + 4 * scale_groups() + 2 * r;
-      case LatentLayout::kFp8_644: return c + 2 * r;
-      case LatentLayout::kFp8_576: return c + r;
+      case LatentLayout::kF32:
+        return 4 * (c + r);
+      case LatentLayout::kBf16_1152:
+        return 2 * (c + r);
+      case LatentLayout::kFp8_656:
+        return c + 4 * scale_groups() + 2 * r;
+      case LatentLayout::kFp8_644:
+        return c + 2 * r;
+      case LatentLayout::kFp8_576:
+        return c + r;
     }
     return 0;
   }
@@ -63,18 +68,25 @@ struct LatentGeometry {
   WINNOW_HOST_DEVICE constexpr int64_t rope_offset() const {
     const int64_t c = kv_lora_rank;
     switch (layout) {
-      case LatentLayout::kF32: return 4 * c;
-      case LatentLayout::kBf16_1152: return 2 * c;
-      case LatentLayout::kFp8_656: return c + 4 * scale_groups();
-      case LatentLayout::kFp8_644: return c;
-      case LatentLayout::kFp8_576: return c;
+      case LatentLayout::kF32:
+        return 4 * c;
+      case LatentLayout::kBf16_1152:
+        return 2 * c;
+      case LatentLayout::kFp8_656:
+        return c + 4 * scale_groups();
+      case LatentLayout::kFp8_644:
+        return c;
+      case LatentLayout::kFp8_576:
+        return c;
     }
     return 0;
   }
   // kFp8_656: offset of the row's scales inside the row.
   WINNOW_HOST_DEVICE constexpr int64_t row_scales_offset() const { return kv_lora_rank; }
   // kFp8_644: offset of the page's scales inside the page.
-  WINNOW_HOST_DEVICE constexpr int64_t page_scales_offset() const { return page_size * row_bytes(); }
+  WINNOW_HOST_DEVICE constexpr int64_t page_scales_offset() const {
+    return page_size * row_bytes();
+  }
   WINNOW_HOST_DEVICE constexpr int64_t page_bytes() const {
     return page_size * row_bytes() + (layout == LatentLayout::kFp8_644 ? 4 * page_size : 0);
   }
@@ -91,14 +103,20 @@ struct IndexKeyGeometry {
 
   WINNOW_HOST_DEVICE constexpr int64_t row_bytes() const {
     switch (layout) {
-      case IndexKeyLayout::kNone: return 0;
-      case IndexKeyLayout::kF32: return 4 * static_cast<int64_t>(index_head_dim);
-      case IndexKeyLayout::kBf16_256: return 2 * static_cast<int64_t>(index_head_dim);
-      case IndexKeyLayout::kFp8_132: return index_head_dim;
+      case IndexKeyLayout::kNone:
+        return 0;
+      case IndexKeyLayout::kF32:
+        return 4 * static_cast<int64_t>(index_head_dim);
+      case IndexKeyLayout::kBf16_256:
+        return 2 * static_cast<int64_t>(index_head_dim);
+      case IndexKeyLayout::kFp8_132:
+        return index_head_dim;
     }
     return 0;
   }
-  WINNOW_HOST_DEVICE constexpr int64_t page_scales_offset() const { return page_size * row_bytes(); }
+  WINNOW_HOST_DEVICE constexpr int64_t page_scales_offset() const {
+    return page_size * row_bytes();
+  }
   WINNOW_HOST_DEVICE constexpr int64_t page_bytes() const {
     return page_size * row_bytes() + (layout == IndexKeyLayout::kFp8_132 ? 4 * page_size : 0);
   }
@@ -114,24 +132,32 @@ static_assert(LatentGeometry{LatentLayout::kFp8_576, 512, 64}.bytes_per_token() 
 static_assert(IndexKeyGeometry{IndexKeyLayout::kFp8_132, 128}.bytes_per_token() == 132);
 static_assert(IndexKeyGeometry{IndexKeyLayout::kFp8_132, 128}.page_bytes() == 8448);
 
-
 inline const char* to_string(LatentLayout layout) {
   switch (layout) {
-    case LatentLayout::kF32: return "latent_f32";
-    case LatentLayout::kBf16_1152: return "latent_bf16_1152";
-    case LatentLayout::kFp8_656: return "latent_fp8_656";
-    case LatentLayout::kFp8_644: return "latent_fp8_644";
-    case LatentLayout::kFp8_576: return "latent_fp8_576";
+    case LatentLayout::kF32:
+      return "latent_f32";
+    case LatentLayout::kBf16_1152:
+      return "latent_bf16_1152";
+    case LatentLayout::kFp8_656:
+      return "latent_fp8_656";
+    case LatentLayout::kFp8_644:
+      return "latent_fp8_644";
+    case LatentLayout::kFp8_576:
+      return "latent_fp8_576";
   }
   return "?";
 }
 
 inline const char* to_string(IndexKeyLayout layout) {
   switch (layout) {
-    case IndexKeyLayout::kNone: return "none";
-    case IndexKeyLayout::kF32: return "index_key_f32";
-    case IndexKeyLayout::kBf16_256: return "index_key_bf16_256";
-    case IndexKeyLayout::kFp8_132: return "index_key_fp8_132";
+    case IndexKeyLayout::kNone:
+      return "none";
+    case IndexKeyLayout::kF32:
+      return "index_key_f32";
+    case IndexKeyLayout::kBf16_256:
+      return "index_key_bf16_256";
+    case IndexKeyLayout::kFp8_132:
+      return "index_key_fp8_132";
   }
   return "?";
 }

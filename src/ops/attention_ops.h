@@ -15,11 +15,13 @@ namespace winnow::ops {
 struct BatchRows {
   int32_t num_rows = 0;
   int32_t num_seqs = 0;
-  const int32_t* token_ids = nullptr;   // [T]
-  const int32_t* positions = nullptr;   // [T] absolute; the row sees tokens 0..position
-  const int32_t* write_slots = nullptr; // [T] where the row's keys go; -1: nowhere (already cached)
+  const int32_t* token_ids = nullptr;  // [T]
+  const int32_t* positions = nullptr;  // [T] absolute; the row sees tokens 0..position
+  const int32_t* write_slots =
+      nullptr;                          // [T] where the row's keys go; -1: nowhere (already cached)
   const int32_t* seq_of_row = nullptr;  // [T] row of page_tables
-  const int32_t* page_tables = nullptr; // [num_seqs, page_table_stride] page ids; unused = any value
+  const int32_t* page_tables =
+      nullptr;  // [num_seqs, page_table_stride] page ids; unused = any value
   int64_t page_table_stride = 0;
 };
 
@@ -58,13 +60,13 @@ struct AppendLatentArgs {
 // q_latent[t][h] = q_nope[t][h] * W_uk[h]; q_rope = rope(q's last R), interleaved pairs.
 struct AbsorbQueryArgs {
   const BatchRows* rows = nullptr;
-  const void* q = nullptr;       // act [T, H, N + R]
-  LinearWeight w_uk;             // [H * C, N]: per head the transpose of kv_b's nope rows
+  const void* q = nullptr;  // act [T, H, N + R]
+  LinearWeight w_uk;        // [H * C, N]: per head the transpose of kv_b's nope rows
   RopeTable rope;
   int32_t num_heads = 0;
   int32_t qk_nope_head_dim = 0;
-  void* q_latent = nullptr;      // act [T, H, C]
-  void* q_rope = nullptr;        // act [T, H, R]
+  void* q_latent = nullptr;  // act [T, H, C]
+  void* q_rope = nullptr;    // act [T, H, R]
 };
 
 enum class IndexFormat : uint8_t { kF32, kBf16, kFp8 };
@@ -81,8 +83,8 @@ struct IndexerNumerics {
 // head_weights = gate * Hi^-0.5 * D^-0.5 * (fp8 scale of the head's query).
 struct IndexQueryArgs {
   const BatchRows* rows = nullptr;
-  const void* q = nullptr;        // act [T, Hi, D]
-  const float* gates = nullptr;   // [T, Hi] fp32 weights_proj output
+  const void* q = nullptr;       // act [T, Hi, D]
+  const float* gates = nullptr;  // [T, Hi] fp32 weights_proj output
   RopeTable rope;
   IndexerNumerics numerics;
   int32_t index_n_heads = 0;
@@ -107,14 +109,14 @@ struct AppendIndexKeyArgs {
 // for key_begin <= s < min(key_end, position + 1); -inf for the rest of [key_begin, key_end).
 struct IndexLogitsArgs {
   const BatchRows* rows = nullptr;
-  const void* q = nullptr;             // [T, Hi, D] in query_format
+  const void* q = nullptr;  // [T, Hi, D] in query_format
   IndexFormat query_format = IndexFormat::kF32;
-  const float* head_weights = nullptr; // [T, Hi]
+  const float* head_weights = nullptr;  // [T, Hi]
   int32_t index_n_heads = 0;
   IndexKeyCache cache;
   int64_t key_begin = 0;
   int64_t key_end = 0;
-  float* logits = nullptr;             // [T, logits_stride], column 0 is key_begin
+  float* logits = nullptr;  // [T, logits_stride], column 0 is key_begin
   int64_t logits_stride = 0;
 };
 
@@ -123,12 +125,12 @@ struct IndexLogitsArgs {
 // left). slots in position order, then -1. lens = min(position + 1, K).
 struct TopkArgs {
   const BatchRows* rows = nullptr;
-  const float* logits = nullptr;   // [T, logits_stride], column s is token s of the row's sequence
+  const float* logits = nullptr;  // [T, logits_stride], column s is token s of the row's sequence
   int64_t logits_stride = 0;
   int32_t page_size = 64;
   int32_t topk = 0;
-  int32_t* slots = nullptr;        // [T, K]
-  int32_t* lens = nullptr;         // [T]
+  int32_t* slots = nullptr;  // [T, K]
+  int32_t* lens = nullptr;   // [T]
 };
 
 // Index logits and top-k in one, in bounded memory. Rows with position + 1 <= K take every token
@@ -141,8 +143,8 @@ struct SelectTokensArgs {
   int32_t index_n_heads = 0;
   IndexKeyCache cache;
   int32_t topk = 0;
-  int32_t* slots = nullptr;             // [T, K]
-  int32_t* lens = nullptr;              // [T]
+  int32_t* slots = nullptr;  // [T, K]
+  int32_t* lens = nullptr;   // [T]
 };
 
 // out[t][h] = sum_j softmax_j(scale * (q_latent . c_j + q_rope . k_j)) * c_j over the row's slots.
@@ -150,16 +152,16 @@ struct SelectTokensArgs {
 // gives zeros and lse = -inf.
 struct SparseMlaArgs {
   const BatchRows* rows = nullptr;
-  const void* q_latent = nullptr;   // act [T, H, C]
-  const void* q_rope = nullptr;     // act [T, H, R]
-  const int32_t* slots = nullptr;   // [T, slots_stride]
-  const int32_t* lens = nullptr;    // [T] entries to read, 0..slots_stride
+  const void* q_latent = nullptr;  // act [T, H, C]
+  const void* q_rope = nullptr;    // act [T, H, R]
+  const int32_t* slots = nullptr;  // [T, slots_stride]
+  const int32_t* lens = nullptr;   // [T] entries to read, 0..slots_stride
   int64_t slots_stride = 0;
   int32_t num_heads = 0;
   float softmax_scale = 0;
   LatentCache cache;
-  void* out = nullptr;              // act [T, H, C]
-  float* lse = nullptr;             // [T, H] natural log, or null
+  void* out = nullptr;   // act [T, H, C]
+  float* lse = nullptr;  // [T, H] natural log, or null
 };
 
 // The same over all tokens 0..position of the row's page table: families without an indexer.
@@ -180,7 +182,7 @@ struct UpProjectArgs {
   const void* latent = nullptr;  // act [T, H, C]
   LinearWeight w_uv;             // [H * V, C]
   int32_t num_heads = 0;
-  void* out = nullptr;           // act [T, H * V]
+  void* out = nullptr;  // act [T, H * V]
 };
 
 // num_tokens rows of one page to another, latent or index keys, scales included: the partial page

@@ -22,7 +22,7 @@ struct ModelShape {
   int32_t qk_nope_head_dim = 0;
   int32_t qk_rope_head_dim = 0;
   int32_t v_head_dim = 0;
-  int32_t index_n_heads = 0;    // 0: no indexer
+  int32_t index_n_heads = 0;  // 0: no indexer
   int32_t index_head_dim = 0;
   int32_t index_topk = 0;
   int32_t intermediate_size = 0;
@@ -33,8 +33,8 @@ struct ModelShape {
   layout::IndexKeyLayout index_key_layout = layout::IndexKeyLayout::kNone;
   IndexFormat index_query_format = IndexFormat::kF32;
   int32_t page_size = 64;
-  int32_t max_rows = 0;          // of one step
-  int32_t max_context = 0;       // tokens of one sequence
+  int32_t max_rows = 0;     // of one step
+  int32_t max_context = 0;  // tokens of one sequence
   int64_t index_logits_budget_bytes = int64_t{256} << 20;
 };
 

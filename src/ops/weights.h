@@ -8,8 +8,8 @@
 namespace winnow::ops {
 
 struct LinearWeight {
-  const void* data = nullptr;    // [out_features, in_features]
-  DType dtype = DType::kF32;     // f32, bf16, f16 or e4m3
+  const void* data = nullptr;  // [out_features, in_features]
+  DType dtype = DType::kF32;   // f32, bf16, f16 or e4m3
   // e4m3 only: [ceil(out / 128), ceil(in / 128)]; W[r][c] = data[r][c] * scale[r / 128][c / 128].
   const float* scale = nullptr;
   int64_t out_features = 0;
