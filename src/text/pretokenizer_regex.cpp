@@ -16,7 +16,7 @@ namespace {
 
 // A pattern that backtracks more than this at one place, or needs more stack (heap memory, not the
 // thread's), fails there instead of stalling a worker.
-constexpr uint32_t kMatchLimit = 50'000'000;
+constexpr uint32_t kMatchLimit = 10'000'000;
 constexpr size_t kJitStackStartBytes = 32 * 1024;
 constexpr size_t kJitStackMaxBytes = 8 * 1024 * 1024;
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "testing/tiny_tokenizer.h"
 #include "text/tokenizer_files.h"
@@ -308,6 +309,24 @@ TEST(Tokenizer, LongRunsOnASmallStack) {
   ASSERT_EQ(pthread_create(&thread, &attributes, body, nullptr), 0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
+}
+
+TEST(Tokenizer, ThreadsShareOne) {
+  json::Value json = tiny_tokenizer_json(hello_spec());
+  json.set("pre_tokenizer", json::Object{{"type", "ByteLevel"}, {"add_prefix_space", false}});
+  const auto tokenizer = parse_tokenizer_json(json::dump(json), "f");
+  const std::string text = "[gMASK]<sop><|user|> hello shell, hello 中文 123 hellish<|assistant|>";
+  const Ids expected = tokenizer->encode(text, kParse);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 100; ++n) {
+        EXPECT_EQ(tokenizer->encode(text, kParse), expected);
+        EXPECT_EQ(tokenizer->decode(expected, false), text);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
 }
 
 std::string message_of(const json::Value& json) {
