@@ -40,13 +40,11 @@ struct PackRows {
   DType weight_dtype = DType::kF32;
   bool to_e4m3 = false;  // round per row and 128 channels
   float* packed = nullptr;
-  float* scales = nullptr;  // [num_rows, ceil(in / 128)] for e4m3 weights, in their units
 };
 
 // Some outputs of a linear for all packed rows.
 struct LinearTile {
   const float* packed = nullptr;
-  const float* x_scales = nullptr;  // e4m3 only
   int64_t num_rows = 0;
   int64_t in_features = 0;
   const void* weight = nullptr;     // whole matrix [out, in]

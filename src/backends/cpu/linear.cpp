@@ -40,10 +40,8 @@ void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t r
   const int64_t in = weight.in_features, heads = job.num_heads;
   const int64_t outputs = weight.out_features / heads;
   const int64_t head_floats = rows * layout::ceil_div(in, kColumnBlock) * kColumnBlock;
-  const int64_t head_scales = rows * layout::ceil_div(in, layout::kScaleGroup);
   const bool to_e4m3 = weight.dtype == DType::kE4m3 && job.fp8_activations;
   float* packed = workspace_.packed.data();
-  float* scales = workspace_.x_scales.data();
   for_items(rows * heads, rows * heads * in, [&](int64_t item, int) {
     const int64_t head = item / rows;
     kernels_.pack_rows({.x = job.x + head * job.x_head_stride +
@@ -55,8 +53,7 @@ void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t r
                         .in_features = in,
                         .weight_dtype = weight.dtype,
                         .to_e4m3 = to_e4m3,
-                        .packed = packed + head * head_floats,
-                        .scales = scales + head * head_scales},
+                        .packed = packed + head * head_floats},
                        item % rows);
   });
   const TileKernel kernel = kernel_for(kernels_, weight.dtype);
@@ -68,7 +65,6 @@ void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t r
               const int64_t which = item / (heads * tiles), head = item / tiles % heads;
               const int64_t begin = item % tiles * tile_outputs;
               kernel({.packed = packed + head * head_floats,
-                      .x_scales = scales + head * head_scales,
                       .num_rows = rows,
                       .in_features = in,
                       .weight = job.weights[which]->data,
@@ -94,9 +90,7 @@ void CpuBackend::run_linear(const LinearJob& job) {
   }
   if (in == 0 || weight.out_features == 0) return;
   const int64_t row_floats = job.num_heads * layout::ceil_div(in, kColumnBlock) * kColumnBlock;
-  const int64_t row_scales = job.num_heads * layout::ceil_div(in, layout::kScaleGroup);
-  const int64_t fits = std::min(static_cast<int64_t>(workspace_.packed.size()) / row_floats,
-                                static_cast<int64_t>(workspace_.x_scales.size()) / row_scales);
+  const int64_t fits = static_cast<int64_t>(workspace_.packed.size()) / row_floats;
   const int64_t chunk = std::min(kRowChunk, fits);
   WINNOW_CHECK(chunk > 0, "in_features {} in {} heads is wider than the prepared model", in,
                job.num_heads);

@@ -46,9 +46,9 @@ struct F16Weights {
 };
 
 // Read as e4m3 * 2^-120: sign, exponent and mantissa moved into place with nothing rebiased, so
-// that subnormal codes come out right too. Packed scales take the 2^120 back; activations are
-// packed times 2^64 to keep products clear of the subnormal range. NaN codes, which no checkpoint
-// has, read as 480.
+// that subnormal codes come out right too. Activations are packed times 2^80, which keeps products
+// clear of the subnormal range; the finished sum takes back the 2^40 that are left. NaN codes,
+// which no checkpoint has, read as 480.
 struct E4m3Weights {
   using Element = uint8_t;
   static constexpr int kVectors = 4;
@@ -66,8 +66,8 @@ struct E4m3Weights {
   }
 };
 
-constexpr float kE4m3Pack = 0x1p64f;     // factor of packed activations
-constexpr float kE4m3Unscale = 0x1p56f;  // factor of packed scales: 2^(120 - 64)
+constexpr float kE4m3Pack = 0x1p80f;
+constexpr float kE4m3Unpack = 0x1p40f;
 
 template <typename W>
 constexpr int64_t kChunk = W::kVectors* kLanes;
@@ -124,21 +124,16 @@ WINNOW_INLINE void add_columns(const float* x,
 WINNOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 WINNOW_INLINE int64_t groups_of(int64_t in) { return (in + kScaleGroup - 1) / kScaleGroup; }
 
-// acc times the scales of its 128 x 128 block, added to a sum.
-WINNOW_INLINE Floats add_scaled_block(Floats acc, Floats x_scale, Floats w_scale, Floats sum) {
-  return fma(acc, x_scale * w_scale, sum);
-}
-WINNOW_INLINE Floats x_scale_of(const LinearTile& t, int64_t row, int64_t group) {
-  return splat(t.x_scales[row * groups_of(t.in_features) + group]);
-}
-WINNOW_INLINE Floats w_scale_of(const float* const* w_scales, int64_t output, int64_t group) {
-  return splat(w_scales[output][group]);
-}
 // Where the scales of each output's row begin.
 WINNOW_INLINE void find_scales(const LinearTile& t, const float** w_scales) {
   for (int64_t n = 0; n < t.num_outputs; ++n) {
     w_scales[n] = t.w_scales + (t.first_output + n) / kScaleGroup * groups_of(t.in_features);
   }
+}
+
+template <typename W>
+WINNOW_INLINE float finished(Floats sums) {
+  return W::kBlockScaled ? sum_lanes(sums) * kE4m3Unpack : sum_lanes(sums);
 }
 
 // All columns of N outputs for R rows, straight from the weight.
@@ -159,12 +154,9 @@ void few_rows_tile(const LinearTile& t, int64_t first, const float* const* w_sca
         const int64_t group = begin / kScaleGroup;
 #pragma GCC unroll 8
         for (int n = 0; n < N; ++n) {
-          const Floats w_scale = w_scale_of(w_scales, n, group);
+          const Floats scale = splat(w_scales[n][group]);
 #pragma GCC unroll 8
-          for (int r = 0; r < R; ++r) {
-            total[r][n] =
-                add_scaled_block(acc[r][n], x_scale_of(t, r, group), w_scale, total[r][n]);
-          }
+          for (int r = 0; r < R; ++r) total[r][n] = fma(acc[r][n], scale, total[r][n]);
         }
       }
     } else {
@@ -175,7 +167,7 @@ void few_rows_tile(const LinearTile& t, int64_t first, const float* const* w_sca
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
-      t.y[r * t.y_stride + t.first_output + first + n] = sum_lanes(total[r][n]);
+      t.y[r * t.y_stride + t.first_output + first + n] = finished<W>(total[r][n]);
     }
   }
 }
@@ -216,7 +208,6 @@ void add_block(const LinearTile& t,
                const float* x,
                const float* w,
                int64_t block,
-               int64_t row,
                const float* const* w_scales,
                float* sums) {
   const int64_t padded =
@@ -246,14 +237,11 @@ void add_block(const LinearTile& t,
     const int64_t group = (block + begin) / kScaleGroup;
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
+      const Floats scale = W::kBlockScaled ? splat(w_scales[n][group]) : Floats{};
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         float* sum = sums + (r * kOutputTile + n) * kLanes;
-        if constexpr (W::kBlockScaled) {
-          acc[r][n] = add_scaled_block(acc[r][n], x_scale_of(t, row + r, group),
-                                       w_scale_of(w_scales, n, group), load(sum));
-        }
-        store(sum, acc[r][n]);
+        store(sum, W::kBlockScaled ? fma(acc[r][n], scale, load(sum)) : acc[r][n]);
       }
     }
   }
@@ -264,18 +252,29 @@ void add_block_outputs(const LinearTile& t,
                        const float* x,
                        const float* w,
                        int64_t block,
-                       int64_t row,
                        int64_t first,
                        int64_t last,
                        const float* const* w_scales,
                        float* sums) {
   int64_t n = first;
   for (; n + 3 <= last; n += 3) {
-    add_block<W, R, 3>(t, x, w + n * kColumnBlock, block, row, w_scales + n, sums + n * kLanes);
+    add_block<W, R, 3>(t, x, w + n * kColumnBlock, block, w_scales + n, sums + n * kLanes);
   }
   for (; n < last; ++n) {
-    add_block<W, R, 1>(t, x, w + n * kColumnBlock, block, row, w_scales + n, sums + n * kLanes);
+    add_block<W, R, 1>(t, x, w + n * kColumnBlock, block, w_scales + n, sums + n * kLanes);
   }
+}
+
+// Asks for the weights of one output in the block behind this one: their rows lie pages apart,
+// where no hardware prefetcher follows.
+template <typename W>
+WINNOW_INLINE void prefetch_next(const LinearTile& t, int64_t block, int64_t output) {
+  const int64_t begin = block + kColumnBlock, end = smaller(t.in_features, begin + kColumnBlock);
+  if (output >= t.num_outputs) return;
+  const auto* row =
+      static_cast<const typename W::Element*>(t.weight) + (t.first_output + output) * t.in_features;
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(typename W::Element));
+  for (int64_t k = begin; k < end; k += kLine) __builtin_prefetch(row + k, 0, 2);
 }
 
 // Rows of one row tile against one block of columns. Outputs go in groups whose unpacked weights
@@ -285,21 +284,21 @@ void add_row_tile(const LinearTile& t,
                   const float* x,
                   const float* unpacked,
                   int64_t block,
-                  int64_t first,
                   int64_t rows,
                   const float* const* w_scales,
                   float* sums) {
   constexpr int64_t kCachedOutputs = 24;
   for (int64_t n = 0; n < t.num_outputs; n += kCachedOutputs) {
     const int64_t last = smaller(t.num_outputs, n + kCachedOutputs);
-    int64_t r = 0;
+    int64_t r = 0, prefetched = n;
     for (; r + 4 <= rows; r += 4) {
-      add_block_outputs<W, 4>(t, x + r * kColumnBlock, unpacked, block, first + r, n, last,
-                              w_scales, sums + r * kOutputTile * kLanes);
+      for (int i = 0; i < 2 && prefetched < last; ++i) prefetch_next<W>(t, block, prefetched++);
+      add_block_outputs<W, 4>(t, x + r * kColumnBlock, unpacked, block, n, last, w_scales,
+                              sums + r * kOutputTile * kLanes);
     }
     for (; r < rows; ++r) {
-      add_block_outputs<W, 1>(t, x + r * kColumnBlock, unpacked, block, first + r, n, last,
-                              w_scales, sums + r * kOutputTile * kLanes);
+      add_block_outputs<W, 1>(t, x + r * kColumnBlock, unpacked, block, n, last, w_scales,
+                              sums + r * kOutputTile * kLanes);
     }
   }
 }
@@ -316,12 +315,12 @@ void many_rows(const LinearTile& t) {
     for (int64_t block = 0; block < t.in_features; block += kColumnBlock) {
       unpack_block<W>(t, block, unpacked);
       add_row_tile<W>(t, t.packed + block * t.num_rows + first * kColumnBlock, unpacked, block,
-                      first, rows, w_scales, sums);
+                      rows, w_scales, sums);
     }
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t n = 0; n < t.num_outputs; ++n) {
         t.y[(first + r) * t.y_stride + t.first_output + n] =
-            sum_lanes(load(sums + (r * kOutputTile + n) * kLanes));
+            finished<W>(load(sums + (r * kOutputTile + n) * kLanes));
       }
     }
   }
@@ -347,15 +346,14 @@ WINNOW_INLINE int vectors_of(DType dtype) {
   return dtype == DType::kE4m3 ? 4 : dtype == DType::kF32 ? 1 : 2;
 }
 
-// Values of one scale group rounded to e4m3, in place; returns the scale.
-WINNOW_INLINE float round_group(float* values) {
+// Values of one scale group rounded to e4m3 times the group's scale, in place.
+WINNOW_INLINE void round_group(float* values) {
   Floats largest = splat(1e-10f);  // the floor of LinearArgs
   for (int64_t i = 0; i < kScaleGroup; i += kLanes) largest = max(largest, abs(load(values + i)));
   const float scale = max_lanes(largest) / 448.0f;
   for (int64_t i = 0; i < kScaleGroup; i += kLanes) {
-    store(values + i, round_to_e4m3(load(values + i) / splat(scale)));
+    store(values + i, round_to_e4m3(load(values + i) / splat(scale)) * splat(scale));
   }
-  return scale;
 }
 
 void pack_rows(const PackRows& args, int64_t row) {
@@ -369,11 +367,8 @@ void pack_rows(const PackRows& args, int64_t row) {
     float values[kColumnBlock] = {};
     const int64_t count = smaller(kColumnBlock, in - block);
     memcpy(values, x + block, static_cast<size_t>(count) * sizeof(float));
-    if (args.weight_dtype == DType::kE4m3) {
-      for (int64_t g = 0; g < count; g += kScaleGroup) {
-        args.scales[row * groups_of(in) + (block + g) / kScaleGroup] =
-            (args.to_e4m3 ? round_group(values + g) : 1.0f) * kE4m3Unscale;
-      }
+    if (args.to_e4m3) {
+      for (int64_t g = 0; g < count; g += kScaleGroup) round_group(values + g);
     }
     const int64_t padded = (count + kColumnPad - 1) / kColumnPad * kColumnPad;
     for (int64_t k = 0; k < padded; k += chunk) {

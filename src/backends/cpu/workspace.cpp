@@ -61,7 +61,6 @@ void Workspace::size_for(const ops::ModelShape& s, int num_threads) {
   const int64_t min_rows = std::max<int64_t>(rows, 16);
   const int64_t in = layout::ceil_div(widest_input(s), kColumnBlock) * kColumnBlock;
   resize(packed, min_rows * in);
-  resize(x_scales, min_rows * layout::ceil_div(in, layout::kScaleGroup));
   resize(hidden, 2 * min_rows * std::max(s.intermediate_size, s.moe_intermediate_size));
   if (s.n_routed_experts > 0) {
     resize(expert_out, rows * s.hidden_size);

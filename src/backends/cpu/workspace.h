@@ -42,7 +42,6 @@ struct Workspace {
   ops::ModelShape shape;
   bool prepared = false;
   Floats packed;                        // activations of one linear (PackRows)
-  Floats x_scales;                      // [rows, ceil(in / 128)] of packed e4m3 activations
   Floats hidden;                        // [2, rows, I] of a feed-forward block
   Floats expert_out;                    // [kRowChunk, hidden_size]
   Floats router_scores;                 // [kRowChunk, E]
