@@ -82,12 +82,9 @@ WINNOW_INLINE Floats e4m3_values(Ints codes, Floats scale) {
 }
 
 void unpack_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
-  using Bytes = uint8_t __attribute__((vector_size(kLanes)));
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    Bytes bytes;
-    memcpy(&bytes, from + i, sizeof(bytes));
-    store(out + i, e4m3_values(__builtin_convertvector(bytes, Ints), splat(scale)));
+    store(out + i, e4m3_values(load_bytes(from + i), splat(scale)));
   }
   if (i == count) return;
   Ints codes = {};

@@ -41,6 +41,17 @@ WINNOW_INLINE Ints load_ints(const void* from) {
   memcpy(&v, from, sizeof(v));
   return v;
 }
+// kLanes bytes, widened.
+WINNOW_INLINE Ints load_bytes(const uint8_t* from) {
+#if defined(__AVX512F__)
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  return (Ints)_mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+#elif defined(__AVX2__)
+  return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+#else
+  return Ints{from[0], from[1], from[2], from[3]};
+#endif
+}
 WINNOW_INLINE void store(float* to, Floats v) { memcpy(to, &v, sizeof(v)); }
 WINNOW_INLINE Floats splat(float value) { return value - Floats{}; }
 WINNOW_INLINE Ints splat_int(int32_t value) { return value - Ints{}; }
