@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "app/arguments.h"
 #include "app/bench_offline.h"
@@ -15,7 +17,9 @@
 #include "base/error.h"
 #include "base/log.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(std::vector<std::string> args) {
   CLI::App app("Winnow serves DeepSeek-Sparse-Attention models", "winnow");
   app.require_subcommand(1);
   winnow::app::add_serve(app);
@@ -25,19 +29,26 @@ int main(int argc, char** argv) {
   CLI::App* bench = app.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
   winnow::app::add_bench_offline(*bench);
+  winnow::log::setup("info");
   try {
-    winnow::log::setup("info");
-    auto args = winnow::app::with_full_flags(app, {argv + 1, argv + argc});
+    args = winnow::app::with_full_flags(app, std::move(args));
     std::reverse(args.begin(), args.end());  // as CLI11 wants a vector
     app.parse(std::move(args));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 1;
-  } catch (const winnow::Error& error) {
-    std::fprintf(stderr, "winnow: %s\n", error.what());
-    return 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "winnow: internal error: %s\n", error.what());
-    return 1;
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const winnow::Error& error) {
+    std::fprintf(stderr, "winnow: %s\n", error.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "winnow: internal error: %s\n", error.what());
+  }
+  return 1;
 }

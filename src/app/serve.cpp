@@ -109,14 +109,15 @@ void warm_up(engine::Engine& engine, const text::Tokenizer& tokenizer) {
 class Front {
  public:
   explicit Front(const ServeOptions& options)
-      : http_({.host = options.host, .port = static_cast<int>(options.port)},
-              [this](server::HttpRequest request, std::shared_ptr<server::Exchange> exchange) {
-                if (const server::Router* router = router_.load()) {
-                  router->handle(std::move(request), std::move(exchange));
-                } else {
-                  server::answer_while_starting(request, *exchange);
-                }
-              }) {
+      : http_(
+            {.host = options.host, .port = static_cast<int>(options.port)},
+            [this](server::HttpRequest request, const std::shared_ptr<server::Exchange>& exchange) {
+              if (const server::Router* router = router_.load()) {
+                router->handle(std::move(request), exchange);
+              } else {
+                server::answer_while_starting(request, *exchange);
+              }
+            }) {
     http_.start();
   }
 

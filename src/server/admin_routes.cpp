@@ -26,7 +26,7 @@ std::chrono::duration<double> flush_wait(const HttpRequest& request) {
 }  // namespace
 
 // Only acts while nothing runs or waits; waits that long for it where asked to.
-void flush_cache(Api& api, Call call) {
+void flush_cache(Api& api, Call& call) {
   const auto deadline = std::chrono::steady_clock::now() + flush_wait(call.request);
   Status status;
   for (;;) {
@@ -43,7 +43,7 @@ void flush_cache(Api& api, Call call) {
 
 // Exact ids only: "req_1" leaves "req_10" alone. Of a batch the request's id ends all of it,
 // "<rid>_<i>" one sequence. Unknown ids are no error: the request may just have finished.
-void abort_request(Api& api, Call call) {
+void abort_request(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kAny);
   if (!body) return;
   ObjectReader reader(*body);

@@ -27,7 +27,7 @@ class ProbeSink final : public engine::TokenSink {
 
 // From the heartbeat of the engine's loop, so that a long prefill is not taken for a dead server
 // (fault B110). A single step may last up to the watchdog's time.
-void health(Api& api, Call call) {
+void health(Api& api, Call& call) {
   const engine::EngineStats stats = api.engine.stats();
   const bool beating = api.clock.now_ns() - stats.last_step_ns < api.config.watchdog_ns;
   const bool healthy = api.state == ServerState::kReady && stats.alive && beating;
@@ -35,7 +35,7 @@ void health(Api& api, Call call) {
 }
 
 // One token through the whole engine; not counted in the metrics of requests.
-void health_generate(Api& api, Call call) {
+void health_generate(Api& api, Call& call) {
   if (api.state != ServerState::kReady) return call.exchange->respond({.status = 503, .body = ""});
   engine::GenerateRequest request;
   request.rid = "HEALTH_CHECK_" + random_id();
@@ -49,7 +49,7 @@ void health_generate(Api& api, Call call) {
   call.exchange->on_gone([&engine = api.engine, rid] { engine.cancel(rid); });
 }
 
-void metrics(Api& api, Call call) {
+void metrics(Api& api, Call& call) {
   call.exchange->respond(
       {.body = metrics_text(api.metrics.values(), api.engine.stats(),
                             api.engine.options().page_size, api.config.served_model_name),

@@ -157,7 +157,7 @@ class HttpServer::Core {
     connections_[key] = connection;
     asio::co_spawn(
         *shared_.io, [connection]() mutable { return connection->run(); },
-        [this, key](std::exception_ptr failure) {
+        [this, key](const std::exception_ptr& failure) {
           connections_.erase(key);
           if (!failure) return;
           try {
@@ -179,7 +179,7 @@ class HttpServer::Core {
 HttpServer::HttpServer(HttpServerOptions options, HttpHandler handler)
     : core_(std::make_unique<Core>(std::move(options), std::move(handler))) {}
 
-HttpServer::~HttpServer() { stop(); }
+HttpServer::~HttpServer() { stop(); }  // NOLINT(bugprone-exception-escape)
 
 int HttpServer::port() const { return core_->port(); }
 void HttpServer::start() { core_->start(); }

@@ -33,13 +33,13 @@ struct HttpServerStats {
 };
 
 // Called on the I/O thread for every request; must not block.
-using HttpHandler = std::function<void(HttpRequest, std::shared_ptr<Exchange>)>;
+using HttpHandler = std::function<void(HttpRequest, const std::shared_ptr<Exchange>&)>;
 
 class HttpServer {
  public:
   // Binds and listens. Throws Error when the address cannot be had.
   HttpServer(HttpServerOptions options, HttpHandler handler);
-  ~HttpServer();  // stop()
+  ~HttpServer();  // stop()  NOLINT(bugprone-exception-escape): out of memory ends the process
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 

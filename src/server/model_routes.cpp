@@ -42,12 +42,12 @@ std::string_view state_word(const Api& api) {
 
 }  // namespace
 
-void list_models(Api& api, Call call) {
+void list_models(Api& api, Call& call) {
   const json::Value body = json::Object{{"object", "list"}, {"data", json::Array{model_card(api)}}};
   call.exchange->respond({.body = json::dump(body)});
 }
 
-void show_model(Api& api, Call call) {
+void show_model(Api& api, Call& call) {
   if (call.path_parameter == api.config.served_model_name) {
     return call.exchange->respond({.body = json::dump(model_card(api))});
   }
@@ -59,7 +59,7 @@ void show_model(Api& api, Call call) {
   call.exchange->respond({.status = 404, .body = json::dump(body)});
 }
 
-void model_info(Api& api, Call call) {
+void model_info(Api& api, Call& call) {
   const json::Value body = json::Object{{"model_path", api.config.model_path},
                                         {"tokenizer_path", api.config.tokenizer_path},
                                         {"is_generation", true},
@@ -68,7 +68,7 @@ void model_info(Api& api, Call call) {
   call.exchange->respond({.body = json::dump(body)});
 }
 
-void server_info(Api& api, Call call) {
+void server_info(Api& api, Call& call) {
   json::Object info = api.config.launch_arguments;
   const engine::EngineOptions& options = api.engine.options();
   info.emplace_back("status", state_word(api));

@@ -9,7 +9,7 @@ namespace winnow::server {
 
 // Everything is checked before the first header: a refused stream is a 400, not a 200 with an
 // error inside (where SGLang differs).
-void native_generate(Api& api, Call call) {
+void native_generate(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kAny);
   if (!body) return;
   Result<NativeRequest> read = read_native_request(*body, api);

@@ -41,7 +41,7 @@ void keep_reasoning_markers(const Api& api, OutputOptions& output) {
 
 }  // namespace
 
-void chat_completions(Api& api, Call call) {
+void chat_completions(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kMustBeJson);
   if (!body) return;
   Result<ChatCompletionRequest> read = read_chat_request(*body, api.config);

@@ -68,7 +68,7 @@ Result<CompletionRequest> read_request(const json::Value& body, const Api& api) 
 
 }  // namespace
 
-void completions(Api& api, Call call) {
+void completions(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kMustBeJson);
   if (!body) return;
   Result<CompletionRequest> read = read_request(*body, api);

@@ -67,10 +67,10 @@ void answer_preflight(const HttpRequest& request, Exchange& exchange) {
                                 {"access-control-max-age", "600"}}});
 }
 
-void run(Api& api, const Route& route, Call call) {
+void run(Api& api, const Route& route, Call& call) {
   const std::shared_ptr<Exchange> exchange = call.exchange;
   try {
-    route.endpoint(api, std::move(call));
+    route.endpoint(api, call);
   } catch (const std::exception& e) {
     log::error("{}: {}", route.path, e.what());
     exchange->respond(error_response({500, std::string("Internal server error: ") + e.what()}));
@@ -79,7 +79,7 @@ void run(Api& api, const Route& route, Call call) {
 
 }  // namespace
 
-void Router::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) const {
+void Router::handle(HttpRequest request, const std::shared_ptr<Exchange>& exchange) const {
   if (request.method == "OPTIONS") return answer_preflight(request, *exchange);
   std::string parameter;
   const Route* found = nullptr;
@@ -111,9 +111,9 @@ void Router::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) con
               .exchange = exchange,
               .path_parameter = std::move(parameter),
               .received_ns = api_.clock.now_ns()};
-    if (found->run_on == RunOn::kIoThread) return run(api_, *found, std::move(call));
+    if (found->run_on == RunOn::kIoThread) return run(api_, *found, call);
     auto job = [&api = api_, found, shared = std::make_shared<Call>(std::move(call))] {
-      if (!shared->exchange->gone()) run(api, *found, std::move(*shared));
+      if (!shared->exchange->gone()) run(api, *found, *shared);
     };
     if (!api_.input_workers.try_run(std::move(job))) {
       exchange->respond(error_response({503, "The request queue is full."}));

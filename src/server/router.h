@@ -10,7 +10,7 @@
 namespace winnow::server {
 
 // Answers through call.exchange, now or later. May throw: that becomes a 500.
-using Endpoint = void (*)(Api& api, Call call);
+using Endpoint = void (*)(Api& api, Call& call);
 
 enum class RunOn {
   kIoThread,  // cheap, and answered even when every worker is busy
@@ -38,7 +38,7 @@ class Router {
  public:
   explicit Router(Api& api, std::span<const Route> table = routes()) : api_(api), table_(table) {}
   // On the I/O thread.
-  void handle(HttpRequest request, std::shared_ptr<Exchange> exchange) const;
+  void handle(HttpRequest request, const std::shared_ptr<Exchange>& exchange) const;
 
  private:
   Api& api_;

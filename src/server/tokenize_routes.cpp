@@ -61,7 +61,7 @@ Result<json::Object> tokenize_body(const Api& api, const json::Value& body) {
 
 }  // namespace
 
-void tokenize(Api& api, Call call) {
+void tokenize(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kMustBeJson);
   if (!body) return;
   Result<json::Object> answer = tokenize_body(api, *body);
@@ -70,7 +70,7 @@ void tokenize(Api& api, Call call) {
   call.exchange->respond({.body = json::dump(std::move(answer.value()))});
 }
 
-void detokenize(Api& api, Call call) {
+void detokenize(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kMustBeJson);
   if (!body) return;
   ObjectReader reader(*body);

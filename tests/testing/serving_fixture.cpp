@@ -26,8 +26,8 @@ ServingFixture::ServingFixture(ScriptedExecutor::Writer writer, ServingOptions o
   options.http.port = 0;
   http_ = std::make_unique<server::HttpServer>(
       options.http,
-      [this](server::HttpRequest request, std::shared_ptr<server::Exchange> exchange) {
-        router_->handle(std::move(request), std::move(exchange));
+      [this](server::HttpRequest request, const std::shared_ptr<server::Exchange>& exchange) {
+        router_->handle(std::move(request), exchange);
       });
   api_->state = server::ServerState::kReady;
   http_->start();
