@@ -153,11 +153,10 @@ Value Interpreter::evaluate_call(const Expr& expr, const ScopePtr& scope, Argume
 
 Value Interpreter::call(const Value& callee, Arguments& arguments) {
   if (callee.is(Value::Kind::kCallable)) {
-    const CallablePtr callable = callee.as_callable();  // alive for the call
-    return callable->call(*this, arguments);
+    return callee.as_callable()->call(*this, arguments);
   }
   if (callee.is(Value::Kind::kLoop)) {
-    const LoopPtr loop = callee.as_loop();
+    const LoopPtr& loop = callee.as_loop();
     if (!loop->recurse) {
       type_error("The loop must have the 'recursive' marker to be called recursively.");
     }

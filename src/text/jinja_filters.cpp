@@ -185,7 +185,7 @@ Value center(Interpreter&, const Value& input, Arguments& arguments) {
 
 Value truncate(Interpreter&, const Value& input, Arguments& arguments) {
   Parameters parameters("truncate", arguments, {"length", "killwords", "end", "leeway"});
-  const Value text(to_text(input));
+  Value text(to_text(input));
   const Value end = parameters.get(2) ? Value(to_text(*parameters.get(2))) : Value::text("...");
   const int64_t limit = parameters.integer(0, 255);
   const int64_t leeway = parameters.integer(3, 5);
@@ -231,7 +231,7 @@ Value float_to_int(double value, const Value& otherwise) {
 
 Value to_int(Interpreter&, const Value& input, Arguments& arguments) {
   Parameters parameters("int", arguments, {"default", "base"});
-  const Value otherwise = parameters.get(0) ? *parameters.get(0) : Value(int64_t{0});
+  Value otherwise = parameters.get(0) ? *parameters.get(0) : Value(int64_t{0});
   input.require_defined();
   if (input.is_integral()) return Value(input.as_int());
   if (input.is(Value::Kind::kFloat)) return float_to_int(input.as_float(), otherwise);

@@ -44,8 +44,8 @@ class Interpreter {
   MarkedText render(const Body& body, const Variables& variables);
 
   // For filters, tests, methods and functions.
-  void charge(uint64_t steps);  // throws kLimit
-  Value call(const Value& callee, Arguments& arguments);
+  void charge(uint64_t steps);                            // throws kLimit
+  Value call(const Value& callee, Arguments& arguments);  // callee must outlive the call
   Value apply_filter(const std::string& name, const Value& input, Arguments& arguments);
   bool apply_test(const std::string& name, const Value& input, Arguments& arguments);
   Namespace* new_namespace() { return &namespaces_.emplace_back(); }

@@ -145,6 +145,7 @@ std::vector<Value> sorted(Interpreter& interpreter,
   interpreter.charge(keyed.size());
   stable_sort_keyed(keyed, descending);
   std::vector<Value> out;
+  out.reserve(keyed.size());
   for (Keyed& item : keyed) out.push_back(std::move(item.second));
   return out;
 }

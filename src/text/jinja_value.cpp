@@ -69,7 +69,9 @@ void append_key(std::string& out, const Value& key) {
   }
 }
 
-void fail(TemplateError::Kind kind, std::string message) { throw TemplateError(kind, message); }
+void fail(TemplateError::Kind kind, const std::string& message) {
+  throw TemplateError(kind, message);
+}
 
 Value Value::undefined(std::string what) {
   return Undefined{std::make_shared<const std::string>(std::move(what))};
@@ -180,7 +182,7 @@ Value make_list(std::vector<Value> items, List::Kind kind, bool plain) {
   return ListPtr(std::move(list));
 }
 
-Value make_dict(std::vector<std::pair<Value, Value>> items, bool plain) {
+Value make_dict(std::vector<std::pair<Value, Value>>&& items, bool plain) {
   auto dict = std::make_shared<Dict>();
   dict->plain = plain;
   if (items.size() < kIndexedDictSize) {

@@ -34,7 +34,7 @@ class TemplateError : public std::runtime_error {
   int line = 0;  // 1-based; 0 until the statement adds it
 };
 
-[[noreturn]] void fail(TemplateError::Kind kind, std::string message);
+[[noreturn]] void fail(TemplateError::Kind kind, const std::string& message);
 template <typename... Args>
 [[noreturn]] void type_error(fmt::format_string<Args...> format, Args&&... args) {
   fail(TemplateError::Kind::kType, fmt::format(format, std::forward<Args>(args)...));
@@ -160,7 +160,7 @@ struct Dict {
 // Python. Throws kType for what has no hash.
 void append_key(std::string& out, const Value& key);
 // Later items win over earlier ones with the same key. Throws kType for a key without a hash.
-Value make_dict(std::vector<std::pair<Value, Value>> items, bool plain = false);
+Value make_dict(std::vector<std::pair<Value, Value>>&& items, bool plain = false);
 
 struct Namespace {
   std::vector<std::pair<std::string, Value>> members;
