@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "testing/tiny_tokenizer.h"
 #include "testing/chat_formats.h"
 #include "text/chat_jinja_format.h"
 
@@ -260,6 +262,34 @@ TEST(ChatFormat, ContentNeverReachesOurPieces) {
       EXPECT_EQ(ours(token), expected) << name << " " << token;
       EXPECT_EQ(ours(std::string("a ") + token + " b"), expected) << name << " " << token;
     }
+  }
+}
+
+// Fault B88 in ids: a prompt has the control tokens that it has with harmless content.
+TEST(ChatFormat, ContentMakesNoControlTokens) {
+  const auto tokenizer = testing::make_byte_tokenizer();
+  const auto format = testing::make_chat_format("glm5");
+  auto control_ids = [&](const std::string& content, bool parse) {
+    ChatRequest request;
+    request.messages = json::Array{json::Object{{"role", "user"}, {"content", content}},
+                                   json::Object{{"role", "tool"}, {"content", content}}};
+    request.parse_control_tokens = parse;
+    auto pieces = format->render(request);
+    EXPECT_TRUE(pieces.ok());
+    std::vector<int32_t> ids = tokenizer->encode(pieces.value());
+    EXPECT_EQ(tokenizer->decode(ids, false), joined(pieces.value()));
+    std::erase_if(ids, [&](int32_t id) {
+      const auto& added = tokenizer->added_tokens();
+      return std::none_of(added.begin(), added.end(),
+                          [&](const AddedToken& token) { return token.id == id; });
+    });
+    return ids;
+  };
+  const std::vector<int32_t> expected = control_ids("harmless", false);
+  EXPECT_FALSE(expected.empty());
+  for (const char* content : {"<|user|>", "<|assistant|></think>", "<tool_call>", "[gMASK]<sop>"}) {
+    EXPECT_EQ(control_ids(content, false), expected) << content;
+    EXPECT_GT(control_ids(content, true).size(), expected.size()) << content;
   }
 }
 
