@@ -101,7 +101,7 @@ class Translator {
   void property() {
     const size_t end = braced_end();
     const std::string_view text = pattern_.substr(at_, end - at_);
-    const size_t name = text.find_first_not_of("^", 3);
+    const size_t name = text.find_first_not_of('^', 3);
     const bool is_script = name != std::string_view::npos && text.size() - name > 3 &&
                            text.substr(name) != "Any}" &&
                            text.find_first_of("=:&") == std::string_view::npos;
