@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "app/inspection.h"
+#include "app/options.h"
 #include "backends/backends.h"
 #include "model/checkpoint.h"
 #include "model/decoder.h"
@@ -22,7 +23,7 @@ struct InspectOptions {
   std::string model_path;
   bool json = false;
   uint64_t memory_bytes = 0;
-  double memory_fraction = 0.9;
+  double memory_fraction = ServeOptions{}.mem_fraction_static;
   int32_t num_ranks = 1;
 };
 

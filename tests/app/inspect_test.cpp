@@ -53,7 +53,8 @@ int64_t tokens_that_fit(const json::Value& inspection, const char* latent_layout
 TEST(Inspect, CountsGlm52ByTensor) {
   testing::TempFolder folder;
   testing::glm52_fp8().write_sparse(folder.path());
-  const json::Value report = inspect_json(folder.path() + " --memory 141GB --tp 8");
+  const json::Value report =
+      inspect_json(folder.path() + " --memory 141GB --mem-fraction-static 0.9 --tp 8");
   EXPECT_EQ(number(report, {"tensors"}), 118629);
   EXPECT_EQ(number(report, {"files"}), 141);
   EXPECT_EQ(number(report, {"parts", "mtp", "tensors"}), 1569);
