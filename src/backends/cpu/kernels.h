@@ -14,15 +14,16 @@ namespace winnow::backends {
 inline constexpr int64_t kColumnBlock = 256;
 // Every in_features is padded with zeros to a multiple of this in packed activations.
 inline constexpr int64_t kColumnPad = 64;
-// Outputs of one work item of a linear, at most.
-inline constexpr int64_t kOutputTile = 96;
+// Outputs of one work item of a linear, at most. Divides 128, so that an item's outputs share their
+// block scales.
+inline constexpr int64_t kOutputTile = 128;
 // Rows whose partial sums are kept at a time.
-inline constexpr int64_t kRowTile = 48;
+inline constexpr int64_t kRowTile = 64;
 // Widest vector of any instruction set, in floats.
 inline constexpr int64_t kMaxLanes = 16;
 // Floats of scratch that linear_tile needs.
 inline constexpr int64_t kLinearScratch =
-    kOutputTile * kColumnBlock + kRowTile * kOutputTile * kMaxLanes;
+    (kOutputTile + kRowTile) * kColumnBlock + kRowTile * kOutputTile * kMaxLanes;
 // Cached tokens (or index keys) that one call works on; padded with zeros where fewer are left.
 inline constexpr int64_t kTokenTile = 64;
 // Channels of a latent or an index key are padded to a multiple of this in scratch.
@@ -50,7 +51,7 @@ struct LinearTile {
   const void* weight = nullptr;     // whole matrix [out, in]
   const float* w_scales = nullptr;  // e4m3 only
   int64_t first_output = 0;
-  int64_t num_outputs = 0;  // at most kOutputTile
+  int64_t num_outputs = 0;  // at most kOutputTile; of e4m3 in one row of blocks
   float* y = nullptr;       // y[r * y_stride + output]
   int64_t y_stride = 0;
   float* scratch = nullptr;  // [kLinearScratch]

@@ -83,7 +83,8 @@ void CpuBackend::run_linear(const LinearJob& job) {
   WINNOW_CHECK(workspace_.prepared, "linear before prepare()");
   for (const ops::LinearWeight* w : job.weights) {
     if (w == nullptr) continue;
-    WINNOW_CHECK(w->dtype != DType::kE4m3 || w->scale != nullptr, "e4m3 weight without scales");
+    WINNOW_CHECK(w->dtype != DType::kE4m3 || (w->scale != nullptr && job.num_heads == 1),
+                 "e4m3 weight without scales, or by heads");
     WINNOW_CHECK(
         w->dtype == weight.dtype && w->in_features == in && w->out_features == weight.out_features,
         "weights of {} and {} share one pass", w->out_features, weight.out_features);

@@ -124,10 +124,19 @@ WINNOW_INLINE void add_columns(const float* x,
 WINNOW_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 WINNOW_INLINE int64_t groups_of(int64_t in) { return (in + kScaleGroup - 1) / kScaleGroup; }
 
-// Where the scales of each output's row begin.
-WINNOW_INLINE void find_scales(const LinearTile& t, const float** w_scales) {
-  for (int64_t n = 0; n < t.num_outputs; ++n) {
-    w_scales[n] = t.w_scales + (t.first_output + n) / kScaleGroup * groups_of(t.in_features);
+// Block scales go to the activations: rows times the scale of each 128 columns, for the one row of
+// blocks that the tile's outputs lie in. Far fewer products than scaling weights or partial sums.
+void scale_rows(
+    const LinearTile& t, const float* rows, int64_t num_rows, int64_t block, float* out) {
+  const float* scales = t.w_scales + t.first_output / kScaleGroup * groups_of(t.in_features);
+  const int64_t columns = smaller(kColumnBlock, t.in_features - block);
+  for (int64_t r = 0; r < num_rows; ++r) {
+    for (int64_t begin = 0; begin < columns; begin += kScaleGroup) {
+      const Floats scale = splat(scales[(block + begin) / kScaleGroup]);
+      for (int64_t k = begin; k < begin + kScaleGroup; k += kLanes) {
+        store(out + r * kColumnBlock + k, load(rows + r * kColumnBlock + k) * scale);
+      }
+    }
   }
 }
 
@@ -136,32 +145,16 @@ WINNOW_INLINE float finished(Floats sums) {
   return W::kBlockScaled ? sum_lanes(sums) * kE4m3Unpack : sum_lanes(sums);
 }
 
-// All columns of N outputs for R rows, straight from the weight.
+// All columns of N outputs for R rows, straight from the weight; x as PackRows lays it out.
 template <typename W, int R, int N>
-void few_rows_tile(const LinearTile& t, int64_t first, const float* const* w_scales) {
+void few_rows_tile(const LinearTile& t, const float* x, int64_t first) {
   const int64_t in = t.in_features;
   const auto* weight =
       static_cast<const typename W::Element*>(t.weight) + (t.first_output + first) * in;
   Floats total[R][N] = {};
   for (int64_t block = 0; block < in; block += kColumnBlock) {
-    const int64_t end = smaller(in, block + kColumnBlock);
-    const float* x = t.packed + block * t.num_rows;
-    if constexpr (W::kBlockScaled) {
-      for (int64_t begin = block; begin < end; begin += kScaleGroup) {
-        Floats acc[R][N] = {};
-        add_columns<W, R, N>(x + (begin - block), kColumnBlock, weight, in, begin,
-                             smaller(end, begin + kScaleGroup), acc);
-        const int64_t group = begin / kScaleGroup;
-#pragma GCC unroll 8
-        for (int n = 0; n < N; ++n) {
-          const Floats scale = splat(w_scales[n][group]);
-#pragma GCC unroll 8
-          for (int r = 0; r < R; ++r) total[r][n] = fma(acc[r][n], scale, total[r][n]);
-        }
-      }
-    } else {
-      add_columns<W, R, N>(x, kColumnBlock, weight, in, block, end, total);
-    }
+    add_columns<W, R, N>(x + block * R, kColumnBlock, weight, in, block,
+                         smaller(in, block + kColumnBlock), total);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -174,11 +167,16 @@ void few_rows_tile(const LinearTile& t, int64_t first, const float* const* w_sca
 
 template <typename W, int R, int N>
 void few_rows(const LinearTile& t) {
-  const float* w_scales[kOutputTile];
-  if constexpr (W::kBlockScaled) find_scales(t, w_scales);
+  const float* x = t.packed;
+  if constexpr (W::kBlockScaled) {
+    for (int64_t block = 0; block < t.in_features; block += kColumnBlock) {
+      scale_rows(t, t.packed + block * R, R, block, t.scratch + block * R);
+    }
+    x = t.scratch;
+  }
   int64_t n = 0;
-  for (; n + N <= t.num_outputs; n += N) few_rows_tile<W, R, N>(t, n, w_scales + n);
-  for (; n < t.num_outputs; ++n) few_rows_tile<W, R, 1>(t, n, w_scales + n);
+  for (; n + N <= t.num_outputs; n += N) few_rows_tile<W, R, N>(t, x, n);
+  for (; n < t.num_outputs; ++n) few_rows_tile<W, R, 1>(t, x, n);
 }
 
 // Unpacked columns of one block of the tile's outputs: [num_outputs][kColumnBlock].
@@ -203,66 +201,40 @@ void unpack_block(const LinearTile& t, int64_t block, float* out) {
 }
 
 // One block of columns of R rows against N unpacked outputs, added to the partial sums.
-template <typename W, int R, int N>
-void add_block(const LinearTile& t,
-               const float* x,
-               const float* w,
-               int64_t block,
-               const float* const* w_scales,
-               float* sums) {
-  const int64_t padded =
-      (smaller(t.in_features - block, kColumnBlock) + kChunk<W> - 1) / kChunk<W> * kChunk<W>;
-  constexpr int64_t kStep = W::kBlockScaled ? kScaleGroup : kColumnBlock;
-  for (int64_t begin = 0; begin < padded; begin += kStep) {
-    const int64_t end = smaller(padded, begin + kStep);
-    Floats acc[R][N];
+template <int R, int N>
+void add_block(const float* x, const float* w, int64_t columns, float* sums) {
+  Floats acc[R][N];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) acc[r][n] = load(sums + (r * kOutputTile + n) * kLanes);
+  }
+  for (int64_t k = 0; k < columns; k += kLanes) {
+    Floats wv[N];
+#pragma GCC unroll 8
+    for (int n = 0; n < N; ++n) wv[n] = load(w + n * kColumnBlock + k);
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
+      const Floats xv = load(x + r * kColumnBlock + k);
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) {
-        acc[r][n] = W::kBlockScaled ? Floats{} : load(sums + (r * kOutputTile + n) * kLanes);
-      }
+      for (int n = 0; n < N; ++n) acc[r][n] = fma(xv, wv[n], acc[r][n]);
     }
-    for (int64_t k = begin; k < end; k += kLanes) {
-      Floats wv[N];
+  }
 #pragma GCC unroll 8
-      for (int n = 0; n < N; ++n) wv[n] = load(w + n * kColumnBlock + k);
+  for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const Floats xv = load(x + r * kColumnBlock + k);
-#pragma GCC unroll 8
-        for (int n = 0; n < N; ++n) acc[r][n] = fma(xv, wv[n], acc[r][n]);
-      }
-    }
-    const int64_t group = (block + begin) / kScaleGroup;
-#pragma GCC unroll 8
-    for (int n = 0; n < N; ++n) {
-      const Floats scale = W::kBlockScaled ? splat(w_scales[n][group]) : Floats{};
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        float* sum = sums + (r * kOutputTile + n) * kLanes;
-        store(sum, W::kBlockScaled ? fma(acc[r][n], scale, load(sum)) : acc[r][n]);
-      }
-    }
+    for (int n = 0; n < N; ++n) store(sums + (r * kOutputTile + n) * kLanes, acc[r][n]);
   }
 }
 
-template <typename W, int R>
-void add_block_outputs(const LinearTile& t,
-                       const float* x,
-                       const float* w,
-                       int64_t block,
-                       int64_t first,
-                       int64_t last,
-                       const float* const* w_scales,
-                       float* sums) {
+template <int R>
+void add_block_outputs(
+    const float* x, const float* w, int64_t columns, int64_t first, int64_t last, float* sums) {
   int64_t n = first;
   for (; n + 3 <= last; n += 3) {
-    add_block<W, R, 3>(t, x, w + n * kColumnBlock, block, w_scales + n, sums + n * kLanes);
+    add_block<R, 3>(x, w + n * kColumnBlock, columns, sums + n * kLanes);
   }
-  for (; n < last; ++n) {
-    add_block<W, R, 1>(t, x, w + n * kColumnBlock, block, w_scales + n, sums + n * kLanes);
-  }
+  for (; n < last; ++n) add_block<R, 1>(x, w + n * kColumnBlock, columns, sums + n * kLanes);
 }
 
 // Asks for the weights of one output in the block behind this one: their rows lie pages apart,
@@ -285,37 +257,41 @@ void add_row_tile(const LinearTile& t,
                   const float* unpacked,
                   int64_t block,
                   int64_t rows,
-                  const float* const* w_scales,
                   float* sums) {
-  constexpr int64_t kCachedOutputs = 24;
+  constexpr int64_t kCachedOutputs = 12;
+  const int64_t columns =
+      (smaller(t.in_features - block, kColumnBlock) + kChunk<W> - 1) / kChunk<W> * kChunk<W>;
   for (int64_t n = 0; n < t.num_outputs; n += kCachedOutputs) {
     const int64_t last = smaller(t.num_outputs, n + kCachedOutputs);
     int64_t r = 0, prefetched = n;
     for (; r + 4 <= rows; r += 4) {
       for (int i = 0; i < 2 && prefetched < last; ++i) prefetch_next<W>(t, block, prefetched++);
-      add_block_outputs<W, 4>(t, x + r * kColumnBlock, unpacked, block, n, last, w_scales,
-                              sums + r * kOutputTile * kLanes);
+      add_block_outputs<4>(x + r * kColumnBlock, unpacked, columns, n, last,
+                           sums + r * kOutputTile * kLanes);
     }
     for (; r < rows; ++r) {
-      add_block_outputs<W, 1>(t, x + r * kColumnBlock, unpacked, block, n, last, w_scales,
-                              sums + r * kOutputTile * kLanes);
+      add_block_outputs<1>(x + r * kColumnBlock, unpacked, columns, n, last,
+                           sums + r * kOutputTile * kLanes);
     }
   }
 }
 
 template <typename W>
 void many_rows(const LinearTile& t) {
-  float* unpacked = t.scratch;
-  float* sums = t.scratch + kOutputTile * kColumnBlock;  // [kRowTile][kOutputTile][kLanes]
-  const float* w_scales[kOutputTile] = {};
-  if constexpr (W::kBlockScaled) find_scales(t, w_scales);
+  float* unpacked = t.scratch;                            // [kOutputTile][kColumnBlock]
+  float* scaled = unpacked + kOutputTile * kColumnBlock;  // [kRowTile][kColumnBlock]
+  float* sums = scaled + kRowTile * kColumnBlock;         // [kRowTile][kOutputTile][kLanes]
   for (int64_t first = 0; first < t.num_rows; first += kRowTile) {
     const int64_t rows = smaller(kRowTile, t.num_rows - first);
     memset(sums, 0, static_cast<size_t>(rows * kOutputTile * kLanes) * sizeof(float));
     for (int64_t block = 0; block < t.in_features; block += kColumnBlock) {
       unpack_block<W>(t, block, unpacked);
-      add_row_tile<W>(t, t.packed + block * t.num_rows + first * kColumnBlock, unpacked, block,
-                      rows, w_scales, sums);
+      const float* x = t.packed + block * t.num_rows + first * kColumnBlock;
+      if constexpr (W::kBlockScaled) {
+        scale_rows(t, x, rows, block, scaled);
+        x = scaled;
+      }
+      add_row_tile<W>(t, x, unpacked, block, rows, sums);
     }
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t n = 0; n < t.num_outputs; ++n) {
@@ -328,6 +304,9 @@ void many_rows(const LinearTile& t) {
 
 template <typename W>
 void linear_tile(const LinearTile& t) {
+  // Scaled activations of few rows must fit the scratch; if not, the other way has the same bits.
+  const int64_t padded = (t.in_features + kColumnBlock - 1) / kColumnBlock * kColumnBlock;
+  if (W::kBlockScaled && t.num_rows * padded > kLinearScratch) return many_rows<W>(t);
   switch (t.num_rows) {
     case 1:
       return few_rows<W, 1, 4>(t);
