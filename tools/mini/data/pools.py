@@ -1,0 +1,113 @@
+"""Names, things and numbers, each belonging to one split for good.
+
+Written lists are cut by hand. What is composed (made-up names, number tuples, pairs of words) is
+cut by a checksum: one eighth is held out, and no draw for one split can give the other's.
+"""
+import zlib
+
+HELDOUT_SHARE = 8  # one in so many
+
+
+def split_of(*values):
+    """The split that a tuple of values belongs to."""
+    text = "|".join(map(str, values))
+    # Words that differ in one letter must not share a fate: crc32 alone is linear.
+    checksum = zlib.crc32(text.encode()) * 2654435761 & 0xFFFFFFFF
+    return "heldout" if checksum >> 16 & HELDOUT_SHARE - 1 == 0 else "train"
+
+
+def draw(rng, split, make):
+    """Calls make() until its value belongs to the split."""
+    while True:
+        value = make()
+        if split_of(value) == split:
+            return value
+
+
+SHE = {
+    "train": """Anna Maria Emma Clara Julia Sara Nina Lena Paula Rosa Laura Alice Ruth Helen Eva
+        Ida Olga Vera Iris Ella Lucy Grace Amy Jane Kate Mary Linda Susan Diana Carla Elena Sofia
+        Marta Irene Greta Hanna Frida Ingrid Lily Daisy Ada Edith Mina Nora Olivia Zoe Chloe Fatima
+        Aisha Leila Yasmin Priya Meera Anjali Mei Yuki Hana Sakura Amara Zola""".split(),
+    "heldout": """Bella Tessa Flora Norma Petra Selma Wanda Sylvia Monica Renata Kira Layla
+        Naomi Esther""".split(),
+}
+HE = {
+    "train": """Tom Ben Sam Max Leo Paul Peter Mark John James David Daniel Jack Adam Oscar Hugo
+        Felix Simon Martin Robert Frank Henry George Walter Carl Erik Ivan Igor Boris Victor Luca
+        Marco Pablo Diego Carlos Luis Jorge Omar Ali Hassan Karim Yusuf Ravi Arjun Vikram Wei Jin
+        Kenji Hiro Taro Kofi Kwame Jomo Andrew Philip Stephen Noah Liam Ethan Owen""".split(),
+    "heldout": """Bruno Theo Ralph Edgar Otto Stefan Nolan Rafael Tariq Anton Jasper Milo
+        Conrad Dario""".split(),
+}
+_ONSETS = "b c d f g h j k l m n p r s t v w z br dr fl gr kl pl sh st th tr".split()
+_VOWELS = "a e i o u a e i o ai ea".split()
+_CODAS = ["", "", "", "n", "r", "l", "s", "m", "t", "k", "nd", "rn"]
+
+
+def made_up(rng, split, syllables=2):
+    """A capitalised word that nobody has heard: Tolarn, Brevis, Shuka."""
+    def make():
+        word = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(syllables))
+        return (word + rng.choice(_CODAS)).capitalize()
+    return draw(rng, split, make)
+
+
+def person(rng, split):
+    """(name, pronoun)."""
+    if rng.random() < 0.25:
+        return made_up(rng, split), rng.choice(("he", "she"))
+    if rng.random() < 0.5:
+        return rng.choice(SHE[split]), "she"
+    return rng.choice(HE[split]), "he"
+
+
+def people(rng, split, count):
+    found = {}
+    while len(found) < count:
+        name, pronoun = person(rng, split)
+        found[name] = pronoun
+    return list(found.items())
+
+
+# Countable things: singular, plural where it is not singular + "s".
+_THINGS = {
+    "train": """apple pear orange lemon plum banana melon onion carrot potato:potatoes
+        tomato:tomatoes egg nut cake cookie muffin sandwich:sandwiches candle book pencil pen
+        notebook stamp card sticker marble coin shell stone ball balloon kite doll toy puzzle
+        button ribbon scarf:scarves hat shirt sock glove cup plate bowl spoon fork bottle jar box:boxes
+        basket bag brick tile plank nail screw rope chair table lamp clock picture poster postcard
+        letter ticket badge flag flower rose tulip seed tree bush:bushes leaf:leaves fish:fish
+        duck hen goat sheep:sheep rabbit pumpkin turnip cherry:cherries berry:berries
+        peach:peaches radish:radishes loaf:loaves roll pie tart biscuit chocolate candy:candies
+        mug towel blanket pillow magazine map crayon brush:brushes bead feather pebble magnet
+        wheel tyre battery:batteries bulb key lock bell drum whistle medal""".split(),
+    "heldout": """mango:mangoes fig bun pancake envelope folder bracelet ring bucket ladder
+        hammer broom vase mirror turtle hamster acorn lantern comic guitar spade
+        bench:benches""".split(),
+}
+
+
+def _plurals(words):
+    pairs = (word.partition(":") for word in words)
+    return [(single, plural or single + "s") for single, _, plural in pairs]
+
+
+THINGS = {split: _plurals(words) for split, words in _THINGS.items()}
+
+COLOURS = {"train": "red blue green yellow white black brown pink grey purple".split(),
+           "heldout": "orange golden silver".split()}
+PLACES = {
+    "train": """the market;the shop;the school;the park;the library;the farm;the harbour;the
+        station;the museum;the garden;the village;the office;the bakery;the kitchen;the
+        workshop;the hall;the barn;the fair""".replace("\n        ", " ").split(";"),
+    "heldout": "the theatre;the mill;the castle;the hospital".split(";"),
+}
+
+
+def thing(rng, split):
+    return rng.choice(THINGS[split])
+
+
+def things(rng, split, count):
+    return rng.sample(THINGS[split], count)
