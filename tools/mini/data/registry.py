@@ -1,11 +1,19 @@
 """Which skill is drawn by which generator."""
-from . import problem_samples
+from . import choices, drill, filler, needle, problem_samples, talk, tools
 
 SKILLS = {
     "problem": problem_samples.completion,
     "problem_chat": problem_samples.in_chat,
+    "drill": drill.generate,
+    "needle": needle.generate,
+    "tools": tools.generate,
+    "choices": choices.generate,
+    "talk": talk.generate,
+    "filler": filler.plain,
 }
-SHARES = {"problem": 0.5, "problem_chat": 0.5}
+# A mixture to begin with, by tokens.
+SHARES = {"problem": 0.22, "problem_chat": 0.2, "drill": 0.05, "needle": 0.25, "tools": 0.15,
+          "choices": 0.1, "talk": 0.02, "filler": 0.01}
 
 
 def sample(skill, rng, split="train", **kw):

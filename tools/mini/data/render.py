@@ -90,7 +90,7 @@ class Renderer:
     """Callable: Sample -> (ids, mask). `tokenizer` is a path or a tokenizers.Tokenizer."""
 
     def __init__(self, tokenizer):
-        if not hasattr(tokenizer, "encode"):
+        if not hasattr(tokenizer, "encode_batch_fast"):
             import tokenizers
             tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self.tokenizer = tokenizer

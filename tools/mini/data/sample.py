@@ -10,6 +10,7 @@ class Sample:
     thinking: bool = False
     answer: object = None
     pieces: list = field(default_factory=list)
+    choice: dict | None = None  # choices only: {"question", "options"} without instructions
 
     @property
     def text(self):

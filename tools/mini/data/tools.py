@@ -1,0 +1,170 @@
+"""Tool calls in GLM's format: one, several, none, and answers from what tools returned."""
+import json
+
+from . import pools, talk
+from .sample import Sample
+from .systems import system_prompt
+from .tool_schemas import KINDS, make_function
+
+REQUESTS = {
+    "train": ["Please {}.", "{}.", "Can you {}?", "I want to {}.", "I need to {}.", "Could you {}?",
+              "Help me to {}.", "{}, please.", "I would like to {}.", "Hello, can you {}?", "Now {}."],
+    "heldout": ["Hello, please {}.", "Could you please {}?", "I would like you to {}.", "You need to {}."],
+}
+JOINTS = {"train": [" and another {}", ", then another {}", " and one more {}"],
+          "heldout": [" and also another {}"]}
+TWO = {"train": ["{} and {}", "{}, then {}", "{} and also {}", "{}. After that, {}"],
+       "heldout": ["first {}, then {}"]}
+RESULTS = {
+    "status": lambda rng, split: rng.choice(("done", "ready", "open", "closed", "booked", "sent", "late",
+                                             "waiting", "saved", "paid")),
+    "id": lambda rng, split: pools.draw(rng, split, lambda: rng.randint(1000, 99999)),
+    "price": lambda rng, split: pools.draw(rng, split, lambda: rng.randint(1, 99) + rng.choice((0, 0.5, 0.25))),
+    "temperature": lambda rng, split: rng.randint(-9, 39),
+    "sky": lambda rng, split: rng.choice(("clear", "cloudy", "dark", "grey", "blue")),
+    "owner": lambda rng, split: pools.person(rng, split)[0],
+    "town": lambda rng, split: pools.made_up(rng, split),
+    "count": lambda rng, split: rng.randint(0, 999),
+    "time": lambda rng, split: f"{rng.randint(0, 23)}:{rng.randint(10, 59)}",
+    "colour": lambda rng, split: rng.choice(pools.COLOURS["train"]),
+}
+ERRORS = {"train": ["not found", "no free place", "access denied", "the service is closed", "wrong id", "too late"],
+          "heldout": ["the place is closed", "id not found"]}
+
+
+def _arguments(rng, split, function):
+    """The values a request gives: all that are required, and some of the others."""
+    return {key: KINDS[kind].value(rng, split) for key, kind, needed in function.parameters
+            if needed or rng.random() < 0.5}
+
+
+def _phrases(rng, function, arguments):
+    kinds = {key: kind for key, kind, _ in function.parameters}
+    phrases = [KINDS[kinds[key]].phrase(rng, value) for key, value in arguments.items()]
+    if rng.random() < 0.5:
+        rng.shuffle(phrases)
+    return " ".join(phrases)
+
+
+def _request(rng, function, arguments):
+    article = "an" if function.noun[0] in "aeiou" else "a"
+    return f"{function.verb} {article} {function.noun} {_phrases(rng, function, arguments)}".strip()
+
+
+def _call(function, arguments, index=0):
+    return {"id": f"call_{index}", "type": "function",
+            "function": {"name": function.name, "arguments": arguments}}
+
+
+def _functions(rng, split, count):
+    found = []
+    while len(found) < count:
+        found.append(make_function(rng, split, [function.name for function in found]))
+    return found
+
+
+def _wanted(rng, split, functions):
+    """(request in words, calls)."""
+    first = functions[0]
+    arguments = _arguments(rng, split, first)
+    request, calls = _request(rng, first, arguments), [_call(first, arguments)]
+    shape = rng.choice(("one", "one", "same", "two"))
+    if shape == "same":
+        for index in range(rng.choice((1, 1, 2))):
+            other = _arguments(rng, split, first)
+            if other != arguments and _phrases(rng, first, other):
+                request += rng.choice(JOINTS[split]).format(_phrases(rng, first, other))
+                calls.append(_call(first, other, index + 1))
+    elif shape == "two" and len(functions) > 1:
+        other = _arguments(rng, split, functions[1])
+        request = rng.choice(TWO[split]).format(request, _request(rng, functions[1], other))
+        calls.append(_call(functions[1], other, 1))
+    return request, calls
+
+
+def _sentence(rng, split, request):
+    text = rng.choice(REQUESTS[split]).format(request)
+    # A request that ends in a quoted sentence keeps one full stop.
+    text = text.replace('.".', '."')
+    return text[0].upper() + text[1:]
+
+
+def _result(rng, split):
+    """(what a tool returns, the answer to the user, the words that must occur in it)."""
+    if rng.random() < 0.12:
+        error = rng.choice(ERRORS[split])
+        return json.dumps({"error": error}), f"That did not work: {error}.", [error]
+    fields = rng.sample(list(RESULTS), rng.choice((1, 2, 2, 3)))
+    values = {key: RESULTS[key](rng, split) for key in fields}
+    said = " ".join(f"The {key} is {value}." for key, value in values.items())
+    return json.dumps(values), said, [str(value) for value in values.values()]
+
+
+def _thought(calls):
+    names = [call["function"]["name"] for call in calls]
+    return "I need to call " + " and ".join(names) + "."
+
+
+def _turn(rng, split, functions, thinking):
+    """[user, assistant with calls]."""
+    request, calls = _wanted(rng, split, functions)
+    message = {"role": "assistant", "content": "", "tool_calls": calls}
+    if thinking:
+        message["reasoning_content"] = _thought(calls)
+    return [{"role": "user", "content": _sentence(rng, split, request)}, message]
+
+
+def _answered(rng, split, turn, thinking):
+    """The turn with tool results and the answer from them; (messages, words)."""
+    results = [_result(rng, split) for _ in turn[-1]["tool_calls"]]
+    said = [answer for _, answer, _ in results]
+    if len(said) > 1:
+        names = ("First", "Second", "Third")
+        said = [f"{names[index]}: {answer}" for index, answer in enumerate(said)]
+    message = {"role": "assistant", "content": "\n".join(said)}
+    if thinking:
+        message["reasoning_content"] = "The tool has answered."
+    messages = turn + [{"role": "tool", "content": text, "tool_call_id": call["id"]}
+                       for (text, _, _), call in zip(results, turn[-1]["tool_calls"])]
+    return messages + [message], [word for _, _, words in results for word in words]
+
+
+def _no_call(rng, split, functions, thinking):
+    """Small talk beside tools, or a request that none of them serves."""
+    if rng.random() < 0.5:
+        question, answer, words = talk.pair(rng, split)
+    else:
+        missing = make_function(rng, split, [function.name for function in functions])
+        question = _sentence(rng, split, _request(rng, missing, _arguments(rng, split, missing)))
+        answer, words = f"I have no tool to {missing.verb} a {missing.noun}.", ["no tool", missing.noun]
+    message = {"role": "assistant", "content": answer}
+    if thinking:
+        message["reasoning_content"] = "This needs no tool." if words[0] != "no tool" else "No tool does this."
+    return [{"role": "user", "content": question}, message], words
+
+
+def generate(rng, split, thinking=None, kind=None):
+    """kind: "call" (one or several), "result" or "none"; default mixed."""
+    if thinking is None:
+        thinking = rng.random() < 0.4
+    kind = kind or rng.choice(("call",) * 6 + ("result",) * 3 + ("none",))
+    functions = _functions(rng, split, rng.choice((1, 2, 2, 3, 3, 4, 5)))
+    tools = [function.tool() for function in functions]
+    rng.shuffle(tools)
+    messages = []
+    system = system_prompt(rng, split, 0.15)
+    if system:
+        messages.append({"role": "system", "content": system})
+    if rng.random() < 0.12:  # an earlier exchange
+        earlier, _ = _answered(rng, split, _turn(rng, split, rng.sample(functions, len(functions)), False), False)
+        messages += earlier
+    if kind == "none":
+        turn, answer = _no_call(rng, split, functions, thinking)
+    else:
+        turn = _turn(rng, split, functions, thinking)
+        calls = [call["function"] for call in turn[-1]["tool_calls"]]
+        answer = calls
+        kind = "several" if kind == "call" and len(calls) > 1 else kind
+        if kind == "result":
+            turn, answer = _answered(rng, split, turn, thinking)
+    return Sample(f"tools/{kind}", messages + turn, tools, thinking, answer)
