@@ -3,6 +3,7 @@
 Written lists are cut by hand. What is composed (made-up names, number tuples, pairs of words) is
 cut by a checksum: one eighth is held out, and no draw for one split can give the other's.
 """
+import re
 import zlib
 
 HELDOUT_SHARE = 8  # one in so many
@@ -45,11 +46,29 @@ _VOWELS = "a e i o u a e i o ai ea".split()
 _CODAS = ["", "", "", "n", "r", "l", "s", "m", "t", "k", "nd", "rn"]
 
 
-def made_up(rng, split, syllables=2):
+# Accidents that nobody wants to read in a name.
+_UNWANTED = re.compile("shit|fuc?k|cunt|nig|fag|rap|dic?k|cock|slut|whor|nazi|tit|piss|cum|sex|homo"
+                       "|ass|anus|coon|kike|paki|spic|hell|kill|porn|slav")
+
+
+def _syllables(rng):
+    word = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(2))
+    return word + rng.choice(_CODAS)
+
+
+def _blend(rng):
+    """The head of one known word on the tail of another, so that every piece of a word is met."""
+    head, tail = rng.choice(_WORDS), rng.choice(_WORDS)
+    return (head[:rng.randint(1, 4)] + tail[-rng.randint(2, 5):]).lower()
+
+
+def made_up(rng, split):
     """A capitalised word that nobody has heard: Tolarn, Brevis, Shuka."""
     def make():
-        word = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(syllables))
-        return (word + rng.choice(_CODAS)).capitalize()
+        while True:
+            word = _blend(rng) if rng.random() < 0.3 else _syllables(rng)
+            if len(word) > 3 and not _UNWANTED.search(word) and word not in _KNOWN:
+                return word.capitalize()
     return draw(rng, split, make)
 
 
@@ -103,6 +122,15 @@ PLACES = {
         workshop;the hall;the barn;the fair""".replace("\n        ", " ").split(";"),
     "heldout": "the theatre;the mill;the castle;the hospital".split(";"),
 }
+
+
+_WORDS = [word.lower() for word in SHE["train"] + HE["train"]]
+_WORDS += [word for pair in THINGS["train"] for word in pair] + """tailor writer morning square
+    after another forest river window tower market kitchen machine garden minute hour person
+    number message duration location customer address weekday destination reserve evening
+    cellar stable library weaver gardener winter summer remember question answer""".split()
+_KNOWN = {word.lower() for split in ("train", "heldout")
+          for word in SHE[split] + HE[split] + [word for pair in THINGS[split] for word in pair]}
 
 
 def thing(rng, split):

@@ -4,7 +4,12 @@ The format is written here in Python, because a template engine would take longe
 else; tests compare it with the template that ships with the model.
 """
 import json
+import re
+from itertools import chain
 
+# GLM's pre-tokenizer pattern where all text is ASCII.
+ASCII_PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]{1,3}"
+                 r"| ?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 TOOLS_HEAD = """<|system|>
 # Tools
 
@@ -82,8 +87,28 @@ def chat_pieces(sample):
     return marked
 
 
-def prompt_pieces(sample):
+def marked_pieces(sample):
     return chat_pieces(sample) if sample.messages else sample.pieces + [("<|endoftext|>", True)]
+
+
+def rendered_text(sample):
+    return "".join(text for text, _ in marked_pieces(sample))
+
+
+class Words(dict):
+    """Ids of each word met so far. GLM's pattern never joins words, so a text is its words' ids."""
+
+    MOST = 200_000
+
+    def __init__(self, tokenizer):
+        super().__init__()
+        self.tokenizer = tokenizer
+
+    def __missing__(self, word):
+        if len(self) >= self.MOST:
+            self.clear()
+        self[word] = ids = tuple(self.tokenizer.encode(word, add_special_tokens=False).ids)
+        return ids
 
 
 class Renderer:
@@ -94,19 +119,33 @@ class Renderer:
             import tokenizers
             tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self.tokenizer = tokenizer
+        self.words = Words(tokenizer)
+        added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+        self.cut = re.compile("(" + "|".join(map(re.escape, added)) + ")").split
+        self.split = re.compile(ASCII_PATTERN).findall
+
+    def encode(self, text):
+        """The tokenizer's ids, some times faster on ASCII."""
+        if not text.isascii():
+            return self.tokenizer.encode(text, add_special_tokens=False).ids
+        ids = []
+        for index, part in enumerate(self.cut(text)):  # every other part is a control token
+            words = (part,) if index % 2 else self.split(part)
+            ids.extend(chain.from_iterable(map(self.words.__getitem__, words)))
+        return ids
 
     def __call__(self, sample):
         # Every border of pieces is at a control token or where a word starts, so the ids of the
         # parts are the ids of the whole.
-        pieces = [piece for piece in prompt_pieces(sample) if piece[0]]
-        if len(pieces) == 1:
-            parts = [self.tokenizer.encode(pieces[0][0], add_special_tokens=False)]
-        else:
-            parts = self.tokenizer.encode_batch_fast([text for text, _ in pieces],
-                                                     add_special_tokens=False)
         ids, mask = [], []
-        for (_, learn), part in zip(pieces, parts):
-            part_ids = part.ids
-            ids += part_ids
-            mask += [int(learn)] * len(part_ids)
+        for text, learn in marked_pieces(sample):
+            part = self.encode(text)
+            ids += part
+            mask += [int(learn)] * len(part)
         return ids, mask
+
+
+def render(sample, tokenizer, template=None):
+    """(ids, mask); `tokenizer` is a Renderer or what makes one. The format needs no template."""
+    del template
+    return (tokenizer if isinstance(tokenizer, Renderer) else Renderer(tokenizer))(sample)
