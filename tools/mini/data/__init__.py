@@ -29,7 +29,7 @@ by tokens):
     problem_chat     the same in chat; thinking=True|False (default random)
     drill            sums alone, in chat and plain
     needle           one to three facts in filler; tokens=256..16384 is the length aimed at (default
-                     random, mostly short); the rendered length is within some percent below it
+                     random, mostly short), met within about a tenth; facts=1..3, distractors=n
     tools            GLM tool calls: one, several, none, and answers from tool results
     choices          four-choice questions ending in "Answer: X"
     talk             about winnow-mini and Winnow, greetings, things it cannot know

@@ -184,7 +184,7 @@ def _compare(rng, split):
 def generate(rng, split, thinking=None, letter=None):
     """`letter` fixes where the right answer stands (default uniform)."""
     if thinking is None:
-        thinking = rng.random() < 0.3
+        thinking = rng.random() < 0.5
     build = _compare if rng.random() < 0.12 else _lookup
     kind, facts, question, right, wrongs, reasons = build(rng, split)
     options = rng.sample(wrongs, 3)

@@ -31,10 +31,14 @@ def _equation(rng, split):
     return f"{a} {op} {b}", f"{a} {op} {b} = {result}"
 
 
-def generate(rng, split):
-    if rng.random() < 0.5:
-        lines = [_equation(rng, split)[1] for _ in range(rng.randint(2, 12))]
-        return Sample("drill/plain", pieces=[("\n".join(lines), True)], answer=None)
+def generate(rng, split, thinking=None):
+    """A list of sums as plain text, or (always where `thinking` is given) one asked in chat."""
+    if thinking is None:
+        if rng.random() < 0.5:
+            lines = [_equation(rng, split)[1] for _ in range(rng.randint(2, 12))]
+            return Sample("drill/plain", pieces=[("\n".join(lines), True)], answer=None)
+        thinking = rng.random() < 0.5
     asked, equation = _equation(rng, split)
-    return chat("drill/chat", [rng.choice(QUESTIONS[split]).format(asked), equation + "."],
-                equation.rpartition("= ")[2])
+    said = f"{asked} = {equation.rpartition('= ')[2]}." if thinking else equation + "."
+    return chat("drill/chat", [rng.choice(QUESTIONS[split]).format(asked), said],
+                equation.rpartition("= ")[2], reasoning=equation + "." if thinking else None)

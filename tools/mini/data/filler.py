@@ -1,4 +1,6 @@
 """Harmless prose of any length, composed sentence by sentence: what needles are hidden in."""
+import re
+
 from . import pools
 from .sample import Sample
 
@@ -38,30 +40,66 @@ PATTERNS = {
                 "{The} {a} {t} in the {r} is {a2}.", "{N} {m} to the {g}, {k} the {an} {s} {i}.",
                 "{The} {w} says that the {g} is {a}."],
 }
-_OTHERS = ["wait", "sing", "work", "talk", "rest", "walk", "listen", "read"]
+PLAIN_VERBS = ["wait", "sing", "work", "talk", "rest", "walk", "listen", "read"]
+
+
+def _any(items):
+    """A drawer: rng -> one of the items. Quicker than choice(), and filler is most of the tokens."""
+    count = len(items)
+    return lambda rng: items[int(rng.random() * count)]
+
+
+def _fields(split):
+    """What each placeholder of a pattern is drawn from."""
+    names = _any(pools.SHE[split] + pools.HE[split])
+    adjective, single = _any(ADJECTIVES[split]), _any([s for s, _ in pools.THINGS[split]])
+    nature, where = _any(NATURE), _any(WHERES)
+    return {
+        "The": _any(("The", "The", "The", "One", "Every", "That")), "A": _any(("A", "One")),
+        "a": adjective, "a2": adjective, "an": _any(ANIMALS), "w": _any(WORKERS), "g": nature,
+        "g2": nature, "r": _any(ROOMS), "v": _any(VERBS), "m": _any(MOVES), "m2": _any(PLAIN_VERBS),
+        "o": _any(PLAIN_VERBS), "s": _any(STATES), "i": _any(TIMES), "k": _any(LINKS), "l": where,
+        "I": _any([text.capitalize() for text in TIMES]), "t": single,
+        "L": _any([text.capitalize() for text in WHERES]),
+        "ts": _any([plural for _, plural in pools.THINGS[split]]),
+        "N": lambda rng: names(rng) if rng.random() < 0.8 else pools.made_up(rng, split)}
+
+
+def _compiled(split):
+    """Patterns as lists of texts and drawers."""
+    fields = _fields(split)
+    return [[fields[part] if index % 2 else part for index, part in enumerate(re.split(r"{(\w+)}", pattern))]
+            for pattern in PATTERNS[split]]
+
+
+_PATTERNS = {split: _any(_compiled(split)) for split in PATTERNS}
 
 
 def sentence(rng, split):
-    choice = rng.choice
-    pattern = choice(PATTERNS[split])
-    adjectives = ADJECTIVES[split]
-    single, plural = choice(pools.THINGS[split])
-    time = choice(TIMES)
-    where = choice(WHERES)
-    name = (choice(pools.SHE[split]) if rng.random() < 0.5 else choice(pools.HE[split])
-            ) if rng.random() < 0.8 else pools.made_up(rng, split)
-    return pattern.format(
-        The=choice(("The", "The", "The", "One", "Every", "That")), A=choice(("A", "One")),
-        a=choice(adjectives), a2=choice(adjectives), an=choice(ANIMALS), w=choice(WORKERS),
-        g=choice(NATURE), g2=choice(NATURE), r=choice(ROOMS), v=choice(VERBS), m=choice(MOVES),
-        m2=choice(_OTHERS), s=choice(STATES), o=choice(_OTHERS), i=time, I=time.capitalize(),
-        l=where, L=where.capitalize(), k=choice(LINKS), N=name, t=single, ts=plural)
+    return "".join([part if isinstance(part, str) else part(rng) for part in _PATTERNS[split](rng)])
+
+
+_COUNTED = re.compile(r"[0-9]|[A-Za-z]+|[.,:]").findall
+# Words that are one token; others are taken to be a token for every three letters.
+_WHOLE = {word for texts in (PATTERNS["train"], TIMES, WHERES, ADJECTIVES["train"], ANIMALS, WORKERS, NATURE,
+                             ROOMS, VERBS, MOVES, STATES, LINKS, PLAIN_VERBS, pools.SHE["train"],
+                             pools.HE["train"], ["The One Every That A code costs belongs coins kept has"],
+                             [word for pair in pools.THINGS["train"] for word in pair])
+          for text in texts for word in _COUNTED(text)}
+
+
+class _Tokens(dict):
+    def __missing__(self, word):
+        whole = len(word) == 1 or word in _WHOLE
+        return 1 if whole else len(word) // 3 + 1
+
+
+_count = _Tokens().__getitem__
 
 
 def estimate(text):
-    """About how many tokens a text of common words has: words, stops and digits."""
-    digits = sum(map(text.count, "0123456789")) if any(c.isdigit() for c in text) else 0
-    return text.count(" ") + 1 + text.count(".") + text.count(",") + digits
+    """About how many tokens a text has; the tokenizer is not at hand here."""
+    return sum(map(_count, _COUNTED(text)))
 
 
 def sentences(rng, split, tokens):

@@ -1,5 +1,5 @@
 """Which skill is drawn by which generator."""
-from . import choices, drill, filler, needle, problem_samples, talk, tools
+from . import choices, dialogue, drill, filler, needle, problem_samples, talk, tools
 
 SKILLS = {
     "problem": problem_samples.completion,
@@ -9,11 +9,12 @@ SKILLS = {
     "tools": tools.generate,
     "choices": choices.generate,
     "talk": talk.generate,
+    "dialogue": dialogue.generate,
     "filler": filler.plain,
 }
 # A mixture to begin with, by tokens.
-SHARES = {"problem": 0.22, "problem_chat": 0.2, "drill": 0.05, "needle": 0.25, "tools": 0.15,
-          "choices": 0.1, "talk": 0.02, "filler": 0.01}
+SHARES = {"problem": 0.22, "problem_chat": 0.2, "drill": 0.05, "needle": 0.25, "tools": 0.14,
+          "choices": 0.1, "talk": 0.02, "dialogue": 0.01, "filler": 0.01}
 
 
 def sample(skill, rng, split="train", **kw):

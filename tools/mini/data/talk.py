@@ -53,7 +53,7 @@ def _pair(rng, split):
 def generate(rng, split, thinking=None):
     """One to three turns; the last answer is the one judged."""
     if thinking is None:
-        thinking = rng.random() < 0.3
+        thinking = rng.random() < 0.5
     turns = []
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         question, answer, words, topic = _pair(rng, split)

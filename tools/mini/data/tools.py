@@ -146,7 +146,7 @@ def _no_call(rng, split, functions, thinking):
 def generate(rng, split, thinking=None, kind=None):
     """kind: "call" (one or several), "result" or "none"; default mixed."""
     if thinking is None:
-        thinking = rng.random() < 0.4
+        thinking = rng.random() < 0.5
     kind = kind or rng.choice(("call",) * 6 + ("result",) * 3 + ("none",))
     functions = _functions(rng, split, rng.choice((1, 2, 2, 3, 3, 4, 5)))
     tools = [function.tool() for function in functions]

@@ -27,7 +27,7 @@ def inventory(story):
 
 def _change(story, count, size, words):
     name, plural = words["A"], words["o"]
-    words = {**words, "B": story.person()[0]}
+    words = {**words, "B": story.other_than(name)}
     while True:
         kind = story.rng.choice(("gain", "gain", "gain", "lose", "lose", "lose", "boxes", "boxes",
                                  "halve", "part", "double", "grow"))

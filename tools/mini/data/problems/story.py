@@ -89,6 +89,12 @@ class Story:
         found = pools.people(self.rng, self.split, count)
         return found[0] if count == 1 else found
 
+    def other_than(self, name):
+        while True:
+            other = self.person()[0]
+            if other != name:
+                return other
+
     def actor(self):
         """Words for one person: A the name, p the pronoun, h the possessive."""
         name, pronoun = self.person()

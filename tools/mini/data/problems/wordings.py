@@ -94,7 +94,7 @@ WORDINGS = {
         "{B} has {n} more than {A}.", "{B} has {n} more {o} than {A}.",
         "{B} has {n} {o} more than {A} has.", "{B} has as many as {A} and {n} more.",
         "{B} beats {A} by {n} {o}.", "compared with {A}, {B} has {n} more."],
-        ["{B} has the {o} that {A} has in number, and {n} more.", "compared with {A}, {B} has {n} {o} more."]),
+        ["{B} has {n} more than {A} has.", "compared with {A}, {B} has {n} {o} more."]),
     "fewer": ([
         "{B} has {n} fewer than {A}.", "{B} has {n} fewer {o} than {A}.",
         "{B} has {n} {o} fewer than {A} has.", "{B} has {n} less than {A}.",

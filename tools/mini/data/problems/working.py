@@ -51,7 +51,7 @@ def production(story):
     story.say("rate", n=rate, **words)
     if story.chance(0.3):
         more = story.number(2, 40)
-        story.say("helper", B=story.person()[0], n=more, **words)
+        story.say("helper", B=story.other_than(name), n=more, **words)
         rate = story.add(rate, more, "In a day they make", plural)
         name = "They"
     if rate <= 20 and story.chance(0.6):
