@@ -22,7 +22,9 @@ void Engine::finish(std::string_view rid) { core_->end(rid, FinishReason::kStop)
 
 void Engine::cancel_all() { core_->end_all(); }
 
-std::future<Status> Engine::flush_cache() { return core_->flush_cache(); }
+void Engine::flush_cache(int64_t wait_ns, std::function<void(const Status&)> done) {
+  core_->flush_cache(wait_ns, std::move(done));
+}
 
 EngineStats Engine::stats() const { return core_->stats(); }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <future>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,9 +67,9 @@ class Engine {
   // meanwhile may come before it. Unknown rids are ignored.
   void finish(std::string_view rid);
   void cancel_all();
-  // Drops the prefix cache; kUnavailable while requests run or wait. The future is set by the
-  // engine thread.
-  std::future<Status> flush_cache();
+  // Drops the prefix cache as soon as nothing runs or waits, and says so through done, on the
+  // engine's thread: kUnavailable where that has not come after wait_ns. Must not block.
+  void flush_cache(int64_t wait_ns, std::function<void(const Status&)> done);
 
   // A consistent copy made at the last step; never waits for a step.
   EngineStats stats() const;

@@ -101,19 +101,15 @@ void EngineCore::end_all() {
   inbox_ready_.notify_one();
 }
 
-std::future<Status> EngineCore::flush_cache() {
-  std::promise<Status> promise;
-  std::future<Status> future = promise.get_future();
+void EngineCore::flush_cache(int64_t wait_ns, std::function<void(const Status&)> done) {
+  bool is_running = false;
   {
     std::lock_guard lock(inbox_mutex_);
-    if (dead_ || stopping_) {
-      promise.set_value(unavailable("the engine is not running"));
-      return future;
-    }
-    inbox_.flushes.push_back(std::move(promise));
+    is_running = !dead_ && !stopping_;
+    if (is_running) inbox_.flushes.push_back({clock_.now_ns() + wait_ns, std::move(done)});
   }
+  if (!is_running) return done(unavailable("the engine is not running"));
   inbox_ready_.notify_one();
-  return future;
 }
 
 EngineStats EngineCore::stats() const {
@@ -175,11 +171,20 @@ void EngineCore::handle_messages() {
   }
   if (taken_.end_all) scheduler_.end_all(FinishReason::kAbort, cancelled);
   deliver();
-  for (auto& flush : taken_.flushes) {
-    flush.set_value(scheduler_.flush_cache() ? Status{}
-                                             : unavailable("requests are running or queued"));
-  }
+  for (auto& flush : taken_.flushes) flushes_.push_back(std::move(flush));
+  flush_where_idle();
   taken_.clear();
+}
+
+void EngineCore::flush_where_idle() {
+  if (flushes_.empty()) return;
+  const bool flushed = scheduler_.flush_cache();
+  const int64_t now_ns = clock_.now_ns();
+  std::erase_if(flushes_, [&](FlushMessage& flush) {
+    if (!flushed && now_ns < flush.until_ns) return false;
+    flush.done(flushed ? Status{} : unavailable("requests are running or queued"));
+    return true;
+  });
 }
 
 void EngineCore::step() {
@@ -203,7 +208,9 @@ void EngineCore::step() {
 
 const StepPlan& EngineCore::plan_step() {
   const trace::Span span("schedule", scheduler_.num_running());
-  return scheduler_.schedule();
+  const StepPlan& plan = scheduler_.schedule();
+  publish_stats();  // a long step's requests no longer count as queued while it runs
+  return plan;
 }
 
 void EngineCore::deliver() {
@@ -314,7 +321,8 @@ void EngineCore::die(const std::string& why) {
   scheduler_.end_all(FinishReason::kError, failed);
   counters_.alive = false;
   deliver();
-  for (auto& flush : taken_.flushes) flush.set_value(failed);
+  for (auto& flush : taken_.flushes) flushes_.push_back(std::move(flush));
+  for (auto& flush : std::exchange(flushes_, {})) flush.done(failed);
   taken_.clear();
   publish_stats();
 }

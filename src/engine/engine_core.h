@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,7 +33,7 @@ class EngineCore {
   // Ends a live request with kAbort or kStop.
   void end(std::string_view rid, FinishReason reason);
   void end_all();
-  std::future<Status> flush_cache();
+  void flush_cache(int64_t wait_ns, std::function<void(const Status&)> done);
   EngineStats stats() const;
   const EngineOptions& options() const { return options_; }
   void stop(int64_t drain_ns);
@@ -52,11 +51,16 @@ class EngineCore {
     uint64_t id = 0;
     FinishReason reason = FinishReason::kNone;
   };
-  // Bounded: submissions by max_queued_requests, ends by the live requests.
+  struct FlushMessage {
+    int64_t until_ns = 0;
+    std::function<void(const Status&)> done;
+  };
+  // Bounded: submissions by max_queued_requests, ends by the live requests, flushes by those who
+  // wait for their answer.
   struct Inbox {
     std::vector<std::unique_ptr<Sequence>> submitted;
     std::vector<EndMessage> ends;
-    std::vector<std::promise<Status>> flushes;
+    std::vector<FlushMessage> flushes;
     bool end_all = false;
 
     bool empty() const { return submitted.empty() && ends.empty() && flushes.empty() && !end_all; }
@@ -67,6 +71,7 @@ class EngineCore {
   // False when the thread shall end.
   bool take_messages();
   void handle_messages();
+  void flush_where_idle();
   void step();
   const StepPlan& plan_step();
   void deliver();
@@ -85,6 +90,7 @@ class EngineCore {
   Scheduler scheduler_;
   std::vector<SliceResult> results_;  // [max_running_requests]
   Inbox taken_;
+  std::vector<FlushMessage> flushes_;  // those that wait for an idle moment
   EngineStats counters_;
   int64_t rate_start_ns_ = 0;
   int64_t rate_tokens_ = 0;

@@ -1,8 +1,6 @@
 // GET, POST /flush_cache; POST /abort_request
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <thread>
 
 #include "server/endpoints.h"
 #include "server/generation.h"
@@ -13,32 +11,26 @@ namespace winnow::server {
 namespace {
 
 constexpr double kMaxFlushWaitS = 60;
-constexpr std::chrono::milliseconds kFlushRetry{20};
 
 // ?timeout=seconds; 0 where there is none or it is no number.
-std::chrono::duration<double> flush_wait(const HttpRequest& request) {
+int64_t flush_wait_ns(const HttpRequest& request) {
   const std::string text = request.query_value("timeout").value_or("");
   double seconds = 0;
   std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return std::chrono::duration<double>(std::clamp(seconds, 0.0, kMaxFlushWaitS));
+  return static_cast<int64_t>(std::clamp(seconds, 0.0, kMaxFlushWaitS) * 1e9);
 }
 
 }  // namespace
 
 // Only acts while nothing runs or waits; waits that long for it where asked to.
 void flush_cache(Api& api, Call& call) {
-  const auto deadline = std::chrono::steady_clock::now() + flush_wait(call.request);
-  Status status;
-  for (;;) {
-    status = api.engine.flush_cache().get();
-    if (status.code != StatusCode::kUnavailable) break;
-    if (std::chrono::steady_clock::now() >= deadline || call.exchange->gone()) break;
-    std::this_thread::sleep_for(kFlushRetry);
-  }
-  call.exchange->respond(
-      {.status = status.ok() ? 200 : 400,
-       .body = status.ok() ? "Cache flushed.\n" : "Cache not flushed: " + status.message + "\n",
-       .content_type = "text/plain; charset=utf-8"});
+  api.engine.flush_cache(
+      flush_wait_ns(call.request), [exchange = call.exchange](const Status& status) {
+        exchange->respond({.status = status.ok() ? 200 : 400,
+                           .body = status.ok() ? "Cache flushed.\n"
+                                               : "Cache not flushed: " + status.message + "\n",
+                           .content_type = "text/plain; charset=utf-8"});
+      });
 }
 
 // Exact ids only: "req_1" leaves "req_10" alone. Of a batch the request's id ends all of it,

@@ -25,7 +25,7 @@ std::span<const Route> routes() {
       {"GET",      "/health",               health,            kIoThread, kOpen},
       {"GET",      "/health_generate",      health_generate,   kIoThread, kOpen},
       {"GET",      "/metrics",              metrics,           kIoThread, kOpen},
-      {"GET POST", "/flush_cache",          flush_cache,       kWorker,   kAdmin},
+      {"GET POST", "/flush_cache",          flush_cache,       kIoThread, kAdmin},
       {"POST",     "/abort_request",        abort_request,     kWorker,   kKey},
   };
   // clang-format on

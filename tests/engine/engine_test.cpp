@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,12 +12,14 @@
 #include <vector>
 
 #include "testing/collecting_sink.h"
+#include "testing/flush.h"
 #include "testing/scripted_executor.h"
 
 namespace winnow::engine {
 namespace {
 
 using ::winnow::testing::CollectingSink;
+using ::winnow::testing::flush;
 using ::winnow::testing::Script;
 using ::winnow::testing::ScriptedExecutor;
 
@@ -57,6 +60,7 @@ struct Fixture {
     return sink;
   }
   TokenEvent ask(GenerateRequest request) { return start(std::move(request))->wait(); }
+  std::future<Status> flush() { return testing::flush(engine); }
 };
 
 Script endless() { return {.ids = std::vector<int32_t>(100000, 50), .step_sizes = {1}}; }
@@ -126,22 +130,26 @@ TEST(Engine, RefusesADuplicateRidUntilTheFirstHasEnded) {
   f.start(request_of("a"));
 }
 
+// What runs does not count as queued, also while its first step lasts.
 TEST(Engine, AFullQueueRefuses) {
   EngineOptions options = small_options();
   options.max_running_requests = 1;
   options.max_queued_requests = 2;
   Fixture f(endless(), options);
   f.executor->stall();
-  int num_accepted = 0;
-  for (int i = 0; i < 10; ++i) {
-    const Status status =
-        f.engine.submit(request_of(std::to_string(i)), std::make_shared<CollectingSink>());
-    if (status.ok()) ++num_accepted;
-    EXPECT_TRUE(status.ok() || status.code == StatusCode::kUnavailable);
-  }
-  EXPECT_GE(num_accepted, 2);
-  EXPECT_LE(num_accepted, 5);
+  auto running = f.start(request_of("running"));
+  f.executor->wait_until_stalled();
+  EXPECT_EQ(f.engine.stats().num_running, 1);
+  EXPECT_EQ(f.engine.stats().num_queued, 0);
+  auto first = f.start(request_of("first"));
+  auto second = f.start(request_of("second"));
+  const Status refused = f.engine.submit(request_of("x"), std::make_shared<CollectingSink>());
+  EXPECT_EQ(refused.code, StatusCode::kUnavailable);
   f.executor->release();
+  for (auto& sink : {running, first, second}) {
+    EXPECT_EQ(sink->wait().finish, FinishReason::kLength);
+  }
+  EXPECT_EQ(f.ask(request_of("x", 1)).finish, FinishReason::kLength);
 }
 
 TEST(Engine, FinishEndsWithStop) {
@@ -203,7 +211,7 @@ TEST(Engine, ALostDeviceFailsEveryRequest) {
   EXPECT_FALSE(f.engine.stats().alive);
   EXPECT_EQ(f.engine.submit(request_of("x"), std::make_shared<CollectingSink>()).code,
             StatusCode::kUnavailable);
-  EXPECT_EQ(f.engine.flush_cache().get().code, StatusCode::kUnavailable);
+  EXPECT_EQ(f.flush().get().code, StatusCode::kUnavailable);
   f.engine.cancel("0");
   f.engine.stop(0);
 }
@@ -230,16 +238,42 @@ TEST(Engine, FlushesOnlyWhenIdle) {
   Fixture f(endless());
   f.ask(request_of("a", 10));
   EXPECT_GT(f.engine.stats().cached_pages, 0);
-  EXPECT_TRUE(f.engine.flush_cache().get().ok());
+  EXPECT_TRUE(f.flush().get().ok());
   EXPECT_EQ(f.ask(request_of("b", 1)).cached_tokens, 0);
-  auto sink = f.start(request_of("c", 400));
-  sink->wait_for_ids(1);
   f.executor->stall();
-  auto flushed = f.engine.flush_cache();
+  auto sink = f.start(request_of("c", 400));
+  auto flushed = f.flush();
   f.executor->release();
-  const Status status = flushed.get();
-  EXPECT_TRUE(status.ok() || status.code == StatusCode::kUnavailable);
+  EXPECT_EQ(flushed.get().code, StatusCode::kUnavailable);
   sink->wait();
+}
+
+TEST(Engine, AFlushWaitsForAnIdleMomentAsLongAsItWasTold) {
+  ManualClock clock;
+  auto owned = std::make_unique<ScriptedExecutor>(endless(), std::vector{kEos});
+  ScriptedExecutor& executor = *owned;
+  Engine engine(small_options(), std::move(owned), clock);
+  const auto start = [&](const std::string& rid) {
+    auto sink = std::make_shared<CollectingSink>();
+    EXPECT_TRUE(engine.submit(request_of(rid, 400), sink).ok());
+    return sink;
+  };
+  executor.stall();
+  auto first = start("first");
+  auto patient = flush(engine, 1000);
+  auto hasty = flush(engine, 10);
+  clock.advance_ns(11);
+  executor.release();
+  EXPECT_EQ(hasty.get().code, StatusCode::kUnavailable);
+  EXPECT_TRUE(patient.get().ok());
+  EXPECT_TRUE(first->ended());
+  executor.stall();
+  auto second = start("second");
+  auto cut_off = flush(engine, 1000);
+  std::thread stopper([&] { engine.stop(0); });
+  executor.release();
+  stopper.join();
+  cut_off.get();  // has an answer
 }
 
 TEST(Engine, StopDrainsOrAborts) {

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/model_executor.h"
 #include "testing/collecting_sink.h"
+#include "testing/flush.h"
 #include "testing/loaded_fixture.h"
 
 namespace winnow::engine {
@@ -115,7 +116,7 @@ TEST_P(ModelEngine, PrefixHitsOfAnyLengthAndChunksOfAnySize) {
     auto engine = make_engine(64, chunk);
     for (const size_t shared : {0, 1, 3, 4, 5, 17, 36, 37}) {
       // A request that leaves just that prefix in the cache, then the one under test.
-      ASSERT_TRUE(engine->flush_cache().get().ok());
+      ASSERT_TRUE(testing::flush(*engine).get().ok());
       GenerateRequest first = request(3, 45, 1);
       std::copy_n(whole.prompt_ids.begin(), shared, first.prompt_ids.begin());
       run(*engine, first);

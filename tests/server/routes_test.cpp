@@ -187,7 +187,16 @@ TEST(Routes, FlushCacheActsWhenIdleOnly) {
       R"({"text":"x","sampling_params":{"max_new_tokens":200,"ignore_eos":true}})"));
   ASSERT_TRUE(testing::eventually([&] { return serving.engine().stats().num_running == 1; }));
   EXPECT_EQ(serving.get("/flush_cache").status, 400);
-  EXPECT_EQ(serving.get("/flush_cache?timeout=50").status, 200);
+  // Those that wait hold no worker: the next request is taken.
+  std::vector<std::unique_ptr<testing::HttpConnection>> waiting;
+  for (int i = 0; i < 8; ++i) {
+    auto& connection =
+        *waiting.emplace_back(std::make_unique<testing::HttpConnection>(serving.port()));
+    connection.send(testing::request_text("GET", "/flush_cache?timeout=50", ""));
+  }
+  EXPECT_EQ(serving.post("/tokenize", R"({"prompt":"ab"})").status, 200);
+  EXPECT_EQ(serving.engine().stats().num_running, 1);
+  for (auto& connection : waiting) EXPECT_EQ(connection->read_reply().status, 200);
   EXPECT_EQ(busy.read_reply().status, 200);
 }
 

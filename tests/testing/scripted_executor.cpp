@@ -41,6 +41,11 @@ void ScriptedExecutor::release() {
   changed_.notify_all();
 }
 
+void ScriptedExecutor::wait_until_stalled() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_waiting_; });
+}
+
 int64_t ScriptedExecutor::num_steps() const {
   std::lock_guard lock(mutex_);
   return num_steps_;
@@ -50,7 +55,10 @@ void ScriptedExecutor::wait_for_turn() {
   int64_t delay_ns = 0;
   {
     std::unique_lock lock(mutex_);
+    is_waiting_ = stalled_;
+    if (stalled_) changed_.notify_all();
     changed_.wait(lock, [&] { return !stalled_; });
+    is_waiting_ = false;
     if (num_steps_++ == throw_at_step_) throw_error("the script says: the device is lost");
     delay_ns = step_delay_ns_;
   }

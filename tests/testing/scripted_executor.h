@@ -33,7 +33,8 @@ class ScriptedExecutor final : public engine::Executor {
   // These may be called from any thread.
   void throw_at_step(int64_t step);  // counted from 0: that run() throws Error
   void set_step_delay_ns(int64_t ns);
-  void stall();  // run() waits
+  void stall();               // run() waits
+  void wait_until_stalled();  // until it does
   void release();
   int64_t num_steps() const;
 
@@ -60,6 +61,7 @@ class ScriptedExecutor final : public engine::Executor {
   int64_t throw_at_step_ = -1;
   int64_t step_delay_ns_ = 0;
   bool stalled_ = false;
+  bool is_waiting_ = false;  // run() stands stalled
 };
 
 // The log-prob that run() reports for an id.
