@@ -9,10 +9,13 @@
 #include <thread>
 
 #include "app/loaded_model.h"
+#include "app/options.h"
 #include "app/weight_traffic.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/table.h"
+#include "base/trace.h"
 #include "model/cache_views.h"
 #include "model/decoder.h"
 #include "model/step_rows.h"
@@ -22,10 +25,10 @@ namespace winnow::app {
 namespace {
 
 struct BenchOptions {
-  ModelOptions model;
-  int32_t prefill_rows = 512;
-  std::vector<int32_t> contexts = {2048, 8192, 32768};
-  int32_t decode_steps = 12;
+  ServeOptions model;
+  int64_t prefill_rows = 512;
+  std::vector<int64_t> contexts = {2048, 8192, 32768};
+  int64_t decode_steps = 12;
   bool json = false;
 };
 
@@ -43,19 +46,22 @@ class OfflineBench {
   OfflineBench(const BenchOptions& options, LoadedModel& loaded)
       : options_(options),
         loaded_(loaded),
-        max_context_(*std::max_element(options.contexts.begin(), options.contexts.end()) + kPage),
-        plan_(model::plan_cache(loaded.config, loaded.numerics, kPage)),
-        decoder_(
-            loaded.config,
-            loaded.numerics,
-            loaded.weights,
-            plan_,
-            {.max_rows = options.prefill_rows, .max_logit_rows = 1, .max_context = max_context_},
-            *loaded.backend),
+        page_size_(static_cast<int32_t>(options.model.page_size)),
+        prefill_rows_(static_cast<int32_t>(options.prefill_rows)),
+        max_context_(
+            static_cast<int32_t>(std::max(options.prefill_rows, longest(options.contexts))) +
+            page_size_),
+        plan_(model::plan_cache(loaded.config, loaded.numerics, page_size_)),
+        decoder_(loaded.config,
+                 loaded.numerics,
+                 loaded.weights,
+                 plan_,
+                 {.max_rows = prefill_rows_, .max_logit_rows = 1, .max_context = max_context_},
+                 *loaded.backend),
         storage_(plan_,
-                 static_cast<int32_t>(layout::ceil_div(max_context_, kPage)),
+                 static_cast<int32_t>(layout::ceil_div(max_context_, page_size_)),
                  [&](int64_t bytes) { return loaded.backend->allocate(bytes); }),
-        rows_(options.prefill_rows, 1, max_context_, kPage, *loaded.backend),
+        rows_(prefill_rows_, 1, max_context_, page_size_, *loaded.backend),
         tokens_(max_context_),
         pages_(storage_.num_pages()) {
     std::mt19937 random(1);
@@ -64,10 +70,9 @@ class OfflineBench {
   }
 
   Measurement prefill() {
-    run(0, options_.prefill_rows);  // fills the pages that fill_context() copies, and warms up
-    const double seconds = median_seconds(3, [&] { run(0, options_.prefill_rows); });
-    return {"prefill",     options_.prefill_rows,           options_.prefill_rows,
-            seconds * 1e3, options_.prefill_rows / seconds, 0};
+    run(0, prefill_rows_);  // fills the pages that fill_context() copies, and warms up
+    const double seconds = median_seconds(3, [&] { run(0, prefill_rows_); });
+    return {"prefill", prefill_rows_, prefill_rows_, seconds * 1e3, prefill_rows_ / seconds, 0};
   }
 
   Measurement decode(int32_t context, double bandwidth) {
@@ -80,7 +85,9 @@ class OfflineBench {
   }
 
  private:
-  static constexpr int32_t kPage = 64;
+  static int64_t longest(const std::vector<int64_t>& contexts) {
+    return *std::max_element(contexts.begin(), contexts.end());
+  }
 
   void run(int32_t start, int32_t count) {
     rows_.clear();
@@ -93,16 +100,16 @@ class OfflineBench {
 
   // Computing 32k tokens takes minutes on a CPU; copies of prefilled pages read the same.
   void fill_context(int32_t context) {
-    const int32_t filled = std::max(1, options_.prefill_rows / kPage);
-    const auto last = static_cast<int32_t>(layout::ceil_div(context, kPage));
+    const int32_t filled = std::max(1, prefill_rows_ / page_size_);
+    const auto last = static_cast<int32_t>(layout::ceil_div(context, page_size_));
     for (int32_t page = filled; page < last; ++page) {
-      model::copy_page_tokens(*loaded_.backend, storage_, page % filled, page, kPage);
+      model::copy_page_tokens(*loaded_.backend, storage_, page % filled, page, page_size_);
     }
   }
 
   template <typename Step>
-  double median_seconds(int repeats, const Step& step) {
-    std::vector<double> seconds(repeats);
+  double median_seconds(int64_t repeats, const Step& step) {
+    std::vector<double> seconds(static_cast<size_t>(repeats));
     for (double& s : seconds) {
       const int64_t begin = clock_.now_ns();
       step();
@@ -114,6 +121,8 @@ class OfflineBench {
 
   const BenchOptions& options_;
   LoadedModel& loaded_;
+  const int32_t page_size_;
+  const int32_t prefill_rows_;
   const int32_t max_context_;
   const kv::CachePlan plan_;
   model::Decoder decoder_;
@@ -149,34 +158,45 @@ void print_json(const std::vector<Measurement>& results, double bandwidth) {
                                              {"results", std::move(rows)}}));
 }
 
-void run_bench(const BenchOptions& options) {
+void run_bench(const BenchOptions& options, OptionTable& table) {
+  table.apply();
+  log::setup(options.model.log_level);
+  check(options.model);
+  if (!options.model.trace.empty()) trace::start(options.model.trace);
   const int threads = options.model.threads > 0
-                          ? options.model.threads
+                          ? static_cast<int>(options.model.threads)
                           : static_cast<int>(std::thread::hardware_concurrency());
   const double bandwidth = measure_read_bandwidth(threads);
   auto loaded = load_model(options.model);
   OfflineBench bench(options, *loaded);
   std::vector<Measurement> results = {bench.prefill()};
-  for (const int32_t context : options.contexts)
-    results.push_back(bench.decode(context, bandwidth));
+  for (const int64_t context : options.contexts) {
+    results.push_back(bench.decode(static_cast<int32_t>(context), bandwidth));
+  }
   options.json ? print_json(results, bandwidth) : print_table(results, bandwidth);
+  if (!options.model.trace.empty()) trace::stop();
+}
+
+void add_bench_rows(OptionTable& t, BenchOptions& o) {
+  t.section("Bench");
+  t.integer("--prefill-rows", o.prefill_rows, 64, 65536, "Rows of the prefill step.");
+  t.integers("--contexts", o.contexts, 64, 1 << 20, "Decode one token at these lengths.");
+  t.integer("--decode-steps", o.decode_steps, 1, 10000, "Repeats of each decode step.");
+  t.toggle("--json", o.json, "For scripts.");
 }
 
 }  // namespace
 
 void add_bench_offline(CLI::App& bench) {
-  auto options = std::make_shared<BenchOptions>();
+  struct State {
+    BenchOptions options;
+    OptionTable table = checkpoint_option_table(options.model);
+  };
+  auto state = std::make_shared<State>();
+  add_bench_rows(state->table, state->options);
   CLI::App* offline = bench.add_subcommand("offline", "Prefill and decode steps without a server");
-  add_model_options(*offline, options->model);
-  offline->add_option("--prefill-rows", options->prefill_rows, "Rows of the prefill step")
-      ->check(CLI::Range(64, 65536));
-  offline->add_option("--contexts", options->contexts, "Decode one token at these lengths")
-      ->delimiter(',')
-      ->check(CLI::Range(64, 1 << 20));
-  offline->add_option("--decode-steps", options->decode_steps, "Repeats of each decode step")
-      ->check(CLI::Range(1, 10000));
-  offline->add_flag("--json", options->json, "For scripts");
-  offline->callback([options] { run_bench(*options); });
+  state->table.register_on(*offline);
+  offline->callback([state] { run_bench(state->options, state->table); });
 }
 
 }  // namespace winnow::app

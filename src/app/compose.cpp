@@ -1,10 +1,6 @@
 #include "app/compose.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
-#include <map>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -21,32 +17,6 @@ namespace {
 // most: its memory is touched at start and is shared with everything else on the machine.
 constexpr int64_t kContextsByDefault = 4;
 constexpr int64_t kTokensByDefault = 65536;
-
-ModelOptions model_options(const ServeOptions& options, bool fp8_checkpoint) {
-  static const std::map<std::string, layout::IndexKeyLayout> kIndexKeys = {
-      {"fp8", layout::IndexKeyLayout::kFp8_132},
-      {"bfloat16", layout::IndexKeyLayout::kBf16_256},
-      {"float32", layout::IndexKeyLayout::kF32}};
-  ModelOptions out;
-  out.model_path = options.model_path;
-  out.threads = static_cast<int>(options.threads);
-  out.precision =
-      options.precision == "reference" ? model::Precision::kReference : model::Precision::kDefault;
-  out.latent_layout = choose_latent_layout(options, fp8_checkpoint);
-  out.index_key_layout = kIndexKeys.at(options.index_key_dtype);
-  return out;
-}
-
-int64_t available_memory_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key;) {
-    int64_t kib = 0;
-    meminfo >> kib;
-    std::getline(meminfo, unit);
-    if (key == "MemAvailable:") return kib << 10;
-  }
-  return static_cast<int64_t>(::sysconf(_SC_AVPHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
-}
 
 int64_t choose_context_length(const ServeOptions& options, const model::ModelConfig& config) {
   const int64_t most = config.max_position_embeddings;
@@ -94,7 +64,7 @@ engine::EngineOptions engine_options(const ServeOptions& options, const LoadedMo
                                  ? out.context_length
                                  : static_cast<int32_t>(options.chunked_prefill_size);
   out.num_pages = static_cast<int32_t>(
-      choose_num_pages(options, loaded, out.context_length, available_memory_bytes()));
+      choose_num_pages(options, loaded, out.context_length, loaded.backend->free_memory_bytes()));
   out.prefix_cache = !options.disable_radix_cache;
   out.seed = static_cast<uint64_t>(options.random_seed);
   return out;
@@ -108,12 +78,11 @@ std::unique_ptr<Composition> compose(const ServeOptions& options, const Clock& c
   // Small files first: what is wrong with them shows before the weights are read.
   const model::ModelConfig config = model::load_config(options.model_path);
   choose_context_length(options, config);
-  const ModelOptions chosen = model_options(options, config.quantization.is_fp8());
   out->tokenizer_path =
       options.tokenizer_path.empty() ? options.model_path : options.tokenizer_path;
   out->tokenizer = text::load_tokenizer(out->tokenizer_path);
   out->chat_format = text::load_chat_format(out->tokenizer_path, config.architecture);
-  out->model = load_model(chosen);
+  out->model = load_model(options);
   LoadedModel& loaded = *out->model;
   const engine::EngineOptions engine = engine_options(options, loaded);
   auto executor = std::make_unique<engine::ModelExecutor>(engine, loaded.config, loaded.numerics,

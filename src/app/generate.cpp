@@ -179,7 +179,7 @@ void add_prompt_rows(OptionTable& t, GenerateOptions& o) {
 void add_generate(CLI::App& app) {
   struct State {
     GenerateOptions options;
-    OptionTable table = model_option_table(options.serve);
+    OptionTable table = engine_option_table(options.serve);
   };
   auto state = std::make_shared<State>();
   state->options.serve.log_level = "warning";

@@ -6,6 +6,7 @@
 #include "app/inspection.h"
 #include "app/options.h"
 #include "backends/backends.h"
+#include "base/error.h"
 #include "model/checkpoint.h"
 #include "model/decoder.h"
 #include "model/numerics.h"
@@ -22,9 +23,9 @@ constexpr int32_t kPageSize = 64;
 struct InspectOptions {
   std::string model_path;
   bool json = false;
-  uint64_t memory_bytes = 0;
+  int64_t memory_bytes = 0;
   double memory_fraction = ServeOptions{}.mem_fraction_static;
-  int32_t num_ranks = 1;
+  int64_t num_ranks = 1;
 };
 
 struct CacheRow {
@@ -95,7 +96,9 @@ std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config) {
   return answers;
 }
 
-void run_inspect(const InspectOptions& options) {
+void run_inspect(const InspectOptions& options, OptionTable& table) {
+  table.apply();
+  if (options.model_path.empty()) throw_error("--model-path is required");
   Inspection in;
   in.path = options.model_path;
   in.config = model::load_config(options.model_path);
@@ -106,33 +109,40 @@ void run_inspect(const InspectOptions& options) {
   in.num_files = checkpoint.num_files();
   in.total_bytes = checkpoint.total_bytes();
   in.inventory = check_tensors(in.config, checkpoint, slots);
-  in.memory_bytes = static_cast<int64_t>(options.memory_bytes);
+  in.memory_bytes = options.memory_bytes;
   in.memory_fraction = options.memory_fraction;
-  in.num_ranks = options.num_ranks;
-  in.rank_weight_bytes = planned_weight_bytes(slots, checkpoint, options.num_ranks, false);
+  in.num_ranks = static_cast<int32_t>(options.num_ranks);
+  in.rank_weight_bytes = planned_weight_bytes(slots, checkpoint, in.num_ranks, false);
   in.caches = cache_options(options, in);
   in.backends = ask_backends(in.config);
   const std::string text = options.json ? json::dump(to_json(in)) + '\n' : to_text(in);
   std::fputs(text.c_str(), stdout);
 }
 
+void add_inspect_rows(OptionTable& t, InspectOptions& o) {
+  t.section("Inspect");
+  t.text("--model-path --model", o.model_path, "DIR", "Checkpoint folder.");
+  t.toggle("--json", o.json, "Print JSON.");
+  t.bytes("--memory", o.memory_bytes, "Memory of one device, such as 141GB, to see what fits.");
+  t.number("--mem-fraction-static", o.memory_fraction, 0.01, 1.0,
+           "Share of the memory for weights and cache.");
+  t.integer("--tp-size --tp --tensor-parallel-size", o.num_ranks, 1, 1024,
+            "Devices that share the weights.");
+}
+
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  auto options = std::make_shared<InspectOptions>();
-  CLI::App* command = app.add_subcommand("inspect", "What a checkpoint holds, costs and needs");
-  command->add_option("--model-path,model_path", options->model_path, "Checkpoint folder")
-      ->required();
-  command->add_flag("--json", options->json, "Print JSON");
-  command->add_option("--memory", options->memory_bytes, "Memory of one device, such as 141GB")
-      ->transform(CLI::AsSizeValue(true));
-  command
-      ->add_option("--mem-fraction-static", options->memory_fraction,
-                   "Share of the memory for weights and cache")
-      ->check(CLI::Range(0.01, 1.0));
-  command->add_option("--tp", options->num_ranks, "Devices that share the weights")
-      ->check(CLI::Range(1, 1024));
-  command->callback([options] { run_inspect(*options); });
+  struct State {
+    InspectOptions options;
+    OptionTable table;
+  };
+  auto state = std::make_shared<State>();
+  add_inspect_rows(state->table, state->options);
+  CLI::App* inspect = app.add_subcommand("inspect", "What a checkpoint holds, costs and needs");
+  state->table.register_on(*inspect);
+  inspect->add_option("model", state->options.model_path, "Checkpoint folder");
+  inspect->callback([state] { run_inspect(state->options, state->table); });
 }
 
 }  // namespace winnow::app

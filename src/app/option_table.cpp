@@ -14,10 +14,10 @@
 namespace winnow::app {
 namespace {
 
-std::vector<std::string> split_words(std::string_view text) {
+std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> words;
   while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
+    const size_t end = std::min(text.find(separator), text.size());
     if (end > 0) words.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -35,6 +35,14 @@ T parse_number(std::string_view flag, const std::string& text, T min, T max) {
   return value;
 }
 
+void check_choice(std::string_view flag,
+                  const std::string& text,
+                  const std::vector<std::string>& choices,
+                  const std::vector<std::string>& named) {
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return;
+  throw_error("{} {}: expected one of {}", flag, text, fmt::join(named, ", "));
+}
+
 std::string config_text(const std::string& where, const json::Value& value) {
   if (value.is_string()) return value.as_string();
   if (value.is_bool() || value.is_number()) return json::dump(value);
@@ -46,7 +54,7 @@ std::string config_text(const std::string& where, const json::Value& value) {
 OptionRow& OptionTable::add(std::string_view flags, std::string value, std::string help) {
   OptionRow& row = rows_.emplace_back();
   row.section = section_;
-  row.flags = split_words(flags);
+  row.flags = split(flags, ' ');
   row.value = std::move(value);
   row.help = std::move(help);
   return row;
@@ -93,9 +101,7 @@ void OptionTable::choice(std::string_view flags,
   row.help += fmt::format(" One of {}.", fmt::join(named, ", "));
   row.set = [&target, choices = std::move(choices), named = std::move(named)](
                 std::string_view flag, const std::string& text) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      throw_error("{} {}: expected one of {}", flag, text, fmt::join(named, ", "));
-    }
+    check_choice(flag, text, choices, named);
     target = text;
   };
   values_.push_back([&target] { return json::Value(target); });
@@ -110,6 +116,52 @@ void OptionTable::toggle(std::string_view flags, bool& target, std::string help)
     target = text == "true";
   };
   values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::bytes(std::string_view flags, int64_t& target, std::string help) {
+  OptionRow& row = add(flags, "BYTES", std::move(help));
+  row.default_text = std::to_string(target);
+  row.set = [&target](std::string_view flag, const std::string& text) {
+    std::string plain = text;  // "141GB" becomes "141000000000"
+    const std::string wrong = CLI::AsSizeValue(true)(plain);
+    if (!wrong.empty()) throw_error("{} {}: expected bytes, such as 141GB", flag, text);
+    target = parse_number<int64_t>(flag, plain, 0, INT64_MAX);
+  };
+  values_.push_back([&target] { return json::Value(target); });
+}
+
+void OptionTable::words(std::string_view flags,
+                        std::vector<std::string>& target,
+                        std::vector<std::string> choices,
+                        std::string help) {
+  OptionRow& row = add(flags, "NAME,...", std::move(help));
+  row.default_text = fmt::format("{}", fmt::join(target, ","));
+  row.help += fmt::format(" Of {}.", fmt::join(choices, ", "));
+  row.set = [&target, choices = std::move(choices)](std::string_view flag,
+                                                    const std::string& text) {
+    std::vector<std::string> words = split(text, ',');
+    for (const std::string& word : words) check_choice(flag, word, choices, choices);
+    target = std::move(words);
+  };
+  values_.push_back([&target] { return json::Value(json::Array(target.begin(), target.end())); });
+}
+
+void OptionTable::integers(std::string_view flags,
+                           std::vector<int64_t>& target,
+                           int64_t min,
+                           int64_t max,
+                           std::string help) {
+  OptionRow& row = add(flags, "N,...", std::move(help));
+  row.default_text = fmt::format("{}", fmt::join(target, ","));
+  row.set = [&target, min, max](std::string_view flag, const std::string& text) {
+    std::vector<int64_t> numbers;
+    for (const std::string& word : split(text, ',')) {
+      numbers.push_back(parse_number(flag, word, min, max));
+    }
+    if (numbers.empty()) throw_error("{}: expected numbers with commas between them", flag);
+    target = std::move(numbers);
+  };
+  values_.push_back([&target] { return json::Value(json::Array(target.begin(), target.end())); });
 }
 
 void OptionTable::register_on(CLI::App& app) {
@@ -136,6 +188,12 @@ OptionRow* OptionTable::find(std::string_view key) {
     if (std::find(row.flags.begin(), row.flags.end(), flag) != row.flags.end()) return &row;
   }
   return nullptr;
+}
+
+bool OptionTable::has(std::string_view flag) const {
+  return std::any_of(rows_.begin(), rows_.end(), [&](const OptionRow& row) {
+    return std::find(row.flags.begin(), row.flags.end(), flag) != row.flags.end();
+  });
 }
 
 void OptionTable::apply_file(const std::string& path) {
@@ -170,13 +228,15 @@ json::Object OptionTable::as_json() const {
   return out;
 }
 
-std::string OptionTable::markdown() const {
+std::string OptionTable::markdown(
+    const std::function<std::string(const std::string& flag)>& also) const {
   std::string out;
   std::string_view section;
   for (const OptionRow& row : rows_) {
     if (row.section != section) {
       section = row.section;
-      out += fmt::format("\n## {}\n\n| option | default | meaning |\n|---|---|---|\n", section);
+      out += fmt::format("\n## {}\n\n| option | default | meaning | also of |\n|---|---|---|---|\n",
+                         section);
     }
     std::string names = fmt::format("`{}`", fmt::join(row.flags, "`, `"));
     if (!row.value.empty()) names += " " + row.value;
@@ -184,7 +244,8 @@ std::string OptionTable::markdown() const {
     for (size_t at = 0; (at = help.find('|', at)) != std::string::npos; at += 2) {
       help.insert(at, 1, '\\');
     }
-    out += fmt::format("| {} | {} | {} |\n", names, row.default_text, help);
+    out += fmt::format("| {} | {} | {} | {} |\n", names, row.default_text, help,
+                       also(row.flags.front()));
   }
   return out;
 }

@@ -41,6 +41,18 @@ class OptionTable {
               std::vector<std::string> choices,
               std::string help);
   void toggle(std::string_view flags, bool& target, std::string help);
+  // "141GB", "512MiB" or plain bytes.
+  void bytes(std::string_view flags, int64_t& target, std::string help);
+  // Values with commas between them.
+  void words(std::string_view flags,
+             std::vector<std::string>& target,
+             std::vector<std::string> choices,
+             std::string help);
+  void integers(std::string_view flags,
+                std::vector<int64_t>& target,
+                int64_t min,
+                int64_t max,
+                std::string help);
 
   // Adds every row to a subcommand. What is given there is stored by apply(), not before.
   void register_on(CLI::App& app);
@@ -51,8 +63,9 @@ class OptionTable {
   const std::vector<OptionRow>& rows() const { return rows_; }
   // Values that differ from nothing: what /server_info shows, keys with underscores.
   json::Object as_json() const;
-  // docs/options.md, from the rows.
-  std::string markdown() const;
+  // docs/options.md, from the rows. also: what the last column says of a flag.
+  std::string markdown(const std::function<std::string(const std::string& flag)>& also) const;
+  bool has(std::string_view flag) const;
 
  private:
   OptionRow& add(std::string_view flags, std::string value, std::string help);

@@ -19,17 +19,25 @@ std::vector<std::string> with_none(std::vector<std::string> names) {
   return names;
 }
 
-void add_model_rows(OptionTable& t, ServeOptions& o) {
+// Whose table: of a checkpoint and its arithmetic, or of a whole engine.
+enum class Scope { kCheckpoint, kEngine };
+
+void add_checkpoint_rows(OptionTable& t, ServeOptions& o, Scope scope) {
+  const bool engine = scope == Scope::kEngine;
   t.section("Model");
   t.text("--model-path --model", o.model_path, "DIR", "Checkpoint folder.");
-  t.text("--tokenizer-path", o.tokenizer_path, "DIR",
-         "Folder of the tokenizer and chat template; the checkpoint's where none is given.");
+  if (engine) {
+    t.text("--tokenizer-path", o.tokenizer_path, "DIR",
+           "Folder of the tokenizer and chat template; the checkpoint's where none is given.");
+  }
   t.choice("--device", o.device, {"cpu"}, "What computes.");
   t.integer("--threads", o.threads, 0, 1024, "CPU threads; 0: one for each core.");
   t.choice("--precision", o.precision, {"default", "reference"},
            "default: as the checkpoint was made to be served. reference: fp32 throughout.");
-  t.integer("--context-length", o.context_length, 0, kMany,
-            "Tokens of prompt and answer together; 0: the model's.");
+  if (engine) {
+    t.integer("--context-length", o.context_length, 0, kMany,
+              "Tokens of prompt and answer together; 0: the model's.");
+  }
   t.toggle("--trust-remote-code", o.trust_remote_code, "Accepted; no remote code is ever run.");
   t.integer("--tp-size --tp --tensor-parallel-size", o.tp_size, 1, 1024,
             "Devices that share every layer. On a CPU: 1.");
@@ -37,7 +45,9 @@ void add_model_rows(OptionTable& t, ServeOptions& o) {
             "Groups with caches of their own. On a CPU: 1.");
   t.toggle("--enable-dp-attention", o.enable_dp_attention,
            "Attention by data-parallel groups; without effect while --dp is 1.");
+}
 
+void add_cache_rows(OptionTable& t, ServeOptions& o, Scope scope) {
   t.section("Cache and attention");
   t.choice("--kv-cache-dtype", o.kv_cache_dtype, {"auto", "bfloat16", "bf16", "fp8_e4m3"},
            "Element type of the latent cache. auto: fp8_e4m3 for FP8 checkpoints and where a "
@@ -51,19 +61,22 @@ void add_model_rows(OptionTable& t, ServeOptions& o) {
            "flashmla_auto (bf16 or fp8), trtllm (bf16 or fp8 without scales).");
   t.choice("--dsa-decode-backend --nsa-decode-backend", o.decode_backend, kAttentionBackends,
            "The same for decode; both must name one layout.");
+  t.integer("--page-size", o.page_size, 1, 64, "Tokens of a cache page.");
+  if (scope == Scope::kCheckpoint) return;
   t.number("--mem-fraction-static", o.mem_fraction_static, 0.01, 1.0,
            "Share of the free memory that weights and cache may take.");
   t.integer("--max-total-tokens", o.max_total_tokens, 0, kMany,
             "Tokens of the cache; 0: what the memory holds.");
-  t.integer("--page-size", o.page_size, 1, 64, "Tokens of a cache page.");
   t.toggle("--disable-radix-cache", o.disable_radix_cache, "No reuse of prompt prefixes.");
+}
 
+void add_scheduling_rows(OptionTable& t, ServeOptions& o) {
   t.section("Scheduling");
   t.integer("--chunked-prefill-size", o.chunked_prefill_size, -1, kMany,
             "Prompt tokens of one step; -1: whole prompts.");
   t.integer("--max-running-requests", o.max_running_requests, 1, 65536,
             "Sequences that run at once.");
-  t.integer("--max-queued-requests", o.max_queued_requests, 0, kMany,
+  t.integer("--max-queued-requests", o.max_queued_requests, 1, kMany,
             "Sequences that may wait; beyond, 503.");
   t.integer("--random-seed", o.random_seed, 0, INT64_MAX, "Seed of requests that bring none.");
 }
@@ -110,16 +123,28 @@ void add_server_rows(OptionTable& t, ServeOptions& o) {
 
 }  // namespace
 
-OptionTable model_option_table(ServeOptions& options) {
+OptionTable checkpoint_option_table(ServeOptions& options) {
   OptionTable table;
-  add_model_rows(table, options);
+  add_checkpoint_rows(table, options, Scope::kCheckpoint);
+  add_cache_rows(table, options, Scope::kCheckpoint);
+  add_common_rows(table, options);
+  return table;
+}
+
+OptionTable engine_option_table(ServeOptions& options) {
+  OptionTable table;
+  add_checkpoint_rows(table, options, Scope::kEngine);
+  add_cache_rows(table, options, Scope::kEngine);
+  add_scheduling_rows(table, options);
   add_common_rows(table, options);
   return table;
 }
 
 OptionTable serve_option_table(ServeOptions& options) {
   OptionTable table;
-  add_model_rows(table, options);
+  add_checkpoint_rows(table, options, Scope::kEngine);
+  add_cache_rows(table, options, Scope::kEngine);
+  add_scheduling_rows(table, options);
   add_server_rows(table, options);
   add_common_rows(table, options);
   return table;
@@ -140,10 +165,17 @@ void check(const ServeOptions& options) {
 
 std::string options_markdown() {
   ServeOptions options;
+  const OptionTable checkpoint = checkpoint_option_table(options);
+  const OptionTable engine = engine_option_table(options);
+  const auto also = [&](const std::string& flag) -> std::string {
+    if (checkpoint.has(flag)) return "generate, score, bench offline";
+    return engine.has(flag) ? "generate" : "";
+  };
   return "# Options of `winnow serve`\n\nFlags may be shortened to any unique prefix. In a "
-         "`--config` file the keys are the flags without the dashes in front. `winnow generate` "
-         "takes those of the model, the cache and the scheduling as well.\n" +
-         serve_option_table(options).markdown();
+         "`--config` file the keys are the flags without the dashes in front. The last column "
+         "names the other subcommands that take an option; `--help` shows what they take "
+         "besides.\n" +
+         serve_option_table(options).markdown(also);
 }
 
 }  // namespace winnow::app

@@ -1,4 +1,4 @@
-// The options of winnow serve and winnow generate, spelled as users of SGLang type them.
+// The options of everything that runs a model, spelled as users of SGLang type them.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,8 @@ struct ServeOptions {
 };
 
 // One row each. The options must outlive the table.
-OptionTable model_option_table(ServeOptions& options);  // what generate needs
+OptionTable checkpoint_option_table(ServeOptions& options);  // a model and its arithmetic: score
+OptionTable engine_option_table(ServeOptions& options);      // what generate needs
 OptionTable serve_option_table(ServeOptions& options);
 
 // What cannot work whatever the model is: --tp 2 on a CPU, backend names of no kernel here, ...

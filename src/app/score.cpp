@@ -7,8 +7,11 @@
 #include <set>
 
 #include "app/loaded_model.h"
+#include "app/options.h"
+#include "base/error.h"
 #include "base/json.h"
-#include "base/progress.h"
+#include "base/log.h"
+#include "base/trace.h"
 #include "model/decoder.h"
 #include "model/safetensors_writer.h"
 #include "model/step_rows.h"
@@ -18,12 +21,11 @@ namespace winnow::app {
 namespace {
 
 struct ScoreOptions {
-  ModelOptions model;
+  ServeOptions model;
   std::string input;
   std::string output;
   std::vector<std::string> dump;
-  int32_t chunk = 512;
-  int32_t page_size = 64;
+  int64_t chunk = 512;
 
   bool dumps(const std::string& what) const {
     return std::find(dump.begin(), dump.end(), what) != dump.end();
@@ -97,15 +99,16 @@ class Scorer {
   Scorer(const ScoreOptions& options, LoadedModel& loaded, int32_t max_tokens)
       : options_(options),
         loaded_(loaded),
-        plan_(model::plan_cache(loaded.config, loaded.numerics, options.page_size)),
-        limits_{.max_rows = std::min(options.chunk, max_tokens),
+        page_size_(static_cast<int32_t>(options.model.page_size)),
+        plan_(model::plan_cache(loaded.config, loaded.numerics, page_size_)),
+        limits_{.max_rows = std::min(static_cast<int32_t>(options.chunk), max_tokens),
                 .max_logit_rows = std::min(64, max_tokens),
                 .max_context = max_tokens},
         decoder_(loaded.config, loaded.numerics, loaded.weights, plan_, limits_, *loaded.backend),
         storage_(plan_,
-                 static_cast<int32_t>(layout::ceil_div(max_tokens, options.page_size)),
+                 static_cast<int32_t>(layout::ceil_div(max_tokens, page_size_)),
                  [&](int64_t bytes) { return loaded.backend->allocate(bytes); }),
-        rows_(limits_.max_rows, 1, max_tokens, options.page_size, *loaded.backend),
+        rows_(limits_.max_rows, 1, max_tokens, page_size_, *loaded.backend),
         pages_(storage_.num_pages()) {
     std::iota(pages_.begin(), pages_.end(), 0);
   }
@@ -152,6 +155,7 @@ class Scorer {
 
   const ScoreOptions& options_;
   LoadedModel& loaded_;
+  const int32_t page_size_;
   const kv::CachePlan plan_;
   const model::DecoderLimits limits_;
   model::Decoder decoder_;
@@ -160,7 +164,13 @@ class Scorer {
   std::vector<int32_t> pages_;
 };
 
-void run_score(const ScoreOptions& options) {
+void run_score(const ScoreOptions& options, OptionTable& table) {
+  table.apply();
+  log::setup(options.model.log_level);
+  check(options.model);
+  if (options.input.empty()) throw_error("--input is required");
+  if (options.output.empty()) throw_error("--output is required");
+  if (!options.model.trace.empty()) trace::start(options.model.trace);
   auto loaded = load_model(options.model);
   const std::vector<Case> cases = read_cases(options.input, loaded->config.vocab_size);
   size_t max_tokens = 0;
@@ -171,24 +181,29 @@ void run_score(const ScoreOptions& options) {
     scorer.run(cases[n], static_cast<int64_t>(n), writer);
   }
   writer.finish();
+  if (!options.model.trace.empty()) trace::stop();
+}
+
+void add_score_rows(OptionTable& t, ScoreOptions& o) {
+  t.section("Score");
+  t.text("--input", o.input, "FILE", "JSONL: one {\"input_ids\": [...]} a case.");
+  t.text("--output", o.output, "FILE", "safetensors file to write.");
+  t.words("--dump", o.dump, {"hidden", "topk"}, "What to write besides the logits.");
+  t.integer("--chunk", o.chunk, 1, 65536, "Rows of one step.");
 }
 
 }  // namespace
 
 void add_score(CLI::App& app) {
-  auto options = std::make_shared<ScoreOptions>();
+  struct State {
+    ScoreOptions options;
+    OptionTable table = checkpoint_option_table(options.model);
+  };
+  auto state = std::make_shared<State>();
+  add_score_rows(state->table, state->options);
   CLI::App* score = app.add_subcommand("score", "Write the logits of given token ids");
-  score->add_option("--input", options->input, "JSONL: one {\"input_ids\": [...]} a case")
-      ->required();
-  score->add_option("--output", options->output, "safetensors file to write")->required();
-  score->add_option("--dump", options->dump, "Also write: hidden, topk")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"hidden", "topk"}));
-  score->add_option("--chunk", options->chunk, "Rows of one step")->check(CLI::Range(1, 65536));
-  score->add_option("--page-size", options->page_size, "Tokens of a page")
-      ->check(CLI::Range(1, 64));
-  add_model_options(*score, options->model);
-  score->callback([options] { run_score(*options); });
+  state->table.register_on(*score);
+  score->callback([state] { run_score(state->options, state->table); });
 }
 
 }  // namespace winnow::app

@@ -1,0 +1,145 @@
+// winnow score as a user runs it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "base/json.h"
+#include "model/safetensors.h"
+#include "testing/loaded_fixture.h"
+#include "testing/paths.h"
+#include "testing/program.h"
+#include "testing/temp_folder.h"
+
+namespace winnow::app {
+namespace {
+
+using model::SafetensorsFile;
+using testing::Expected;
+
+constexpr int kCases = 7;
+
+// The cases of a fixture's expected.safetensors, as score's input.
+std::string write_cases(const testing::TempFolder& folder, const Expected& expected) {
+  std::string lines;
+  for (int n = 0; n < kCases; ++n) {
+    json::Array ids;
+    for (const int32_t id : expected.ints(fmt::format("case{}.input_ids", n))) {
+      ids.emplace_back(int64_t{id});
+    }
+    lines += json::dump(json::Object{{"input_ids", std::move(ids)}}) + '\n';
+  }
+  return folder.write("cases.jsonl", lines);
+}
+
+template <typename T>
+std::span<const T> read(const SafetensorsFile& file, const std::string& name) {
+  for (const model::TensorEntry& tensor : file.tensors()) {
+    if (tensor.name != name) continue;
+    return {reinterpret_cast<const T*>(file.data(tensor)), static_cast<size_t>(tensor.elements())};
+  }
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
+float worst_difference(std::span<const float> a, std::span<const float> b) {
+  EXPECT_EQ(a.size(), b.size());
+  float worst = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    worst = std::max(worst, std::abs(a[i] - b[i]));
+  }
+  return worst;
+}
+
+class Score : public ::testing::Test {
+ protected:
+  Score() : expected_("tiny_glm"), cases_(write_cases(folder_, expected_)) {}
+
+  testing::ProgramResult run(const std::string& more) {
+    return testing::run_program(fmt::format("{} score --model-path {} --input {} --output {} {}",
+                                            WINNOW_PROGRAM, testing::data_path("tiny_glm"), cases_,
+                                            folder_.file("out.safetensors"), more));
+  }
+  SafetensorsFile scored(const std::string& more) {
+    const auto result = run(more);
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    return SafetensorsFile(folder_.file("out.safetensors"));
+  }
+  std::vector<float> logits(const std::string& more) {
+    const SafetensorsFile out = scored(more);
+    const auto last = read<float>(out, fmt::format("case{}.logits", kCases - 1));
+    return {last.begin(), last.end()};
+  }
+
+  const testing::TempFolder folder_;
+  const Expected expected_;
+  const std::string cases_;
+};
+
+TEST_F(Score, WritesWhatTheReferenceFound) {
+  const SafetensorsFile out =
+      scored("--precision reference --dump hidden,topk --chunk 16 --page-size 5 --threads 1");
+  for (int n = 0; n < kCases; ++n) {
+    const std::string prefix = fmt::format("case{}.", n);
+    for (const char* name : {"logits", "hidden"}) {
+      EXPECT_LE(worst_difference(read<float>(out, prefix + name), expected_.floats(prefix + name)),
+                2e-4f)
+          << prefix << name;
+    }
+    for (int layer = 0; layer < 4; ++layer) {
+      const std::string topk = fmt::format("{}topk.layer{}", prefix, layer);
+      if (!expected_.has(topk)) continue;
+      const auto got = read<int32_t>(out, topk);
+      const auto want = expected_.ints(topk);
+      EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << topk;
+    }
+  }
+}
+
+// The same flags as serve's name the cache.
+TEST_F(Score, TakesTheOptionsOfTheCache) {
+  const auto reference = logits("--precision reference");
+  const auto bf16 = logits("--kv-cache-dtype bfloat16");
+  const auto fp8 = logits("--kv-cache-dtype fp8_e4m3");
+  const auto fp8_unscaled =
+      logits("--kv-cache-dtype fp8_e4m3 --nsa-prefill trtllm --nsa-decode trtllm");
+  EXPECT_NE(bf16, fp8);
+  EXPECT_NE(fp8, fp8_unscaled);
+  EXPECT_EQ(logits("--kv-cache-dtype auto"), bf16);
+  EXPECT_NE(bf16, reference);
+  const std::string config = folder_.write("score.json", R"({"kv-cache-dtype":"fp8_e4m3"})");
+  EXPECT_EQ(logits("--config " + config), fp8);
+}
+
+TEST_F(Score, FailuresAreOneLine) {
+  const auto expect_line = [&](const std::string& more, const char* part) {
+    const auto result = run(more);
+    EXPECT_EQ(result.exit_code, 1) << result.output;
+    EXPECT_NE(result.output.find(part), std::string::npos) << result.output;
+  };
+  expect_line("--dump bogus", "--dump bogus: expected one of hidden, topk");
+  expect_line("--kv-cache-dtype int3", "expected one of auto");
+  expect_line("--input /nowhere.jsonl", "/nowhere.jsonl: cannot be read");
+  expect_line("--tp 2", "--tp 2: the CPU backend is one device");
+  expect_line("--input " + folder_.write("bad.jsonl", "{\"input_ids\":[1,512]}\n"),
+              "bad.jsonl:1: input_ids");
+}
+
+// A row of options has one meaning in every subcommand.
+TEST(BenchOffline, TakesTheOptionsOfTheCache) {
+  const auto result = testing::run_program(fmt::format(
+      "{} bench offline --model-path {} --kv-cache-dtype fp8_e4m3 --page-size 16 --json "
+      "--prefill-rows 64 --contexts 64,128 --decode-steps 1 --threads 1",
+      WINNOW_PROGRAM, testing::data_path("tiny_glm")));
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const auto parsed = json::parse(result.output.substr(result.output.find("{\"read")));
+  ASSERT_TRUE(parsed.ok()) << result.output;
+  const json::Array& rows = parsed.value().find("results")->as_array();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1].find("context")->as_integer(), 64);
+  EXPECT_EQ(rows[2].find("context")->as_integer(), 128);
+}
+
+}  // namespace
+}  // namespace winnow::app
