@@ -1,5 +1,6 @@
 // A row's bits depend on its own sequence and nothing else: not on chunks, cached prefixes,
-// neighbours, page placement or threads. Faults B04, B17, B41, B46, B47.
+// neighbours, page placement, threads, or what an earlier step left in the buffers. Faults B04,
+// B10, B17, B37 (every layout, as a whole prompt, chunks, decode and mixed steps), B41, B46, B47.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,9 @@
 // Every reference checkpoint against the outputs of Hugging Face transformers
-// (tests/data/README.md).
+// (tests/data/README.md). A row of a case is the prompt that ends there, so every length from 1 to
+// 70 is compared, below, at and above index_topk. Faults: B01 (rope pairing of the indexer:
+// tiny_v32 half-split, tiny_glm interleaved), B08 (norm gains between 0 and 1.6: the indexer reads
+// the normalised latent), B11 (the cliff behind index_topk), B29 (prompts of 1 to 8 tokens), B82
+// (rms_norm_eps of the latent norms).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,6 +94,36 @@ TEST_P(Fixtures, GreedyDecodingMatches) {
     const auto best = static_cast<int32_t>(std::max_element(last, logits.end()) - last);
     ASSERT_EQ(best, id) << "after " << tokens.size() << " tokens";
     tokens.push_back(best);
+  }
+}
+
+// Fault B02: the flag decides which tokens are chosen.
+TEST(IndexerPairing, TheOtherOneChoosesOtherTokens) {
+  class Selection final : public StepObserver {
+   public:
+    void on_hidden(int32_t /*idx*/, std::span<const float> /*hidden*/) override {}
+    void on_topk(int32_t /*layer*/, std::span<const int32_t> slots) override {
+      all.insert(all.end(), slots.begin(), slots.end());
+    }
+    std::vector<int32_t> all;
+  };
+  for (const char* name : {"tiny_v32", "tiny_glm"}) {
+    const Expected expected(name);
+    const auto ids = expected.ints("case6.input_ids");
+    LoadedFixture fixture(name);
+    const std::vector<int32_t> pages = testing::first_pages(64);
+    const RowSlice slice{
+        .tokens = ids, .num_rows = static_cast<int32_t>(ids.size()), .pages = pages};
+    Selection as_made, other;
+    fixture.run({&slice, 1}, &as_made);
+    fixture.config.indexer_rope_interleave = !fixture.config.indexer_rope_interleave;
+    fixture.numerics = choose_numerics(fixture.config, Precision::kReference,
+                                       layout::LatentLayout::kF32, layout::IndexKeyLayout::kF32);
+    fixture.decoder =
+        std::make_unique<Decoder>(fixture.config, fixture.numerics, fixture.weights, fixture.plan,
+                                  fixture.decoder->limits(), *fixture.backend);
+    fixture.run({&slice, 1}, &other);
+    EXPECT_NE(as_made.all, other.all) << name;
   }
 }
 
