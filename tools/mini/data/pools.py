@@ -51,6 +51,9 @@ _UNWANTED = re.compile("shit|fuc?k|cunt|nig|fag|rap|dic?k|cock|slut|whor|nazi|ti
                        "|ass|anus|coon|kike|paki|spic|hell|kill|porn|slav")
 
 
+_SPOKEN = re.compile(r"(?!(.)\1)[^aeiou]{0,2}[aeiou]").match
+
+
 def _syllables(rng):
     word = "".join(rng.choice(_ONSETS) + rng.choice(_VOWELS) for _ in range(2))
     return word + rng.choice(_CODAS)
@@ -67,7 +70,7 @@ def made_up(rng, split):
     def make():
         while True:
             word = _blend(rng) if rng.random() < 0.3 else _syllables(rng)
-            if len(word) > 3 and not _UNWANTED.search(word) and word not in _KNOWN:
+            if len(word) > 3 and _SPOKEN(word) and not _UNWANTED.search(word) and word not in _KNOWN:
                 return word.capitalize()
     return draw(rng, split, make)
 
@@ -113,6 +116,10 @@ def _plurals(words):
 
 
 THINGS = {split: _plurals(words) for split, words in _THINGS.items()}
+
+_FOODS = {"train": """apple pear orange lemon plum banana melon onion carrot potato tomato egg nut
+              pumpkin cherry berry peach chocolate""".split(), "heldout": ["mango", "fig", "acorn"]}
+FOODS = {split: [pair for pair in THINGS[split] if pair[0] in _FOODS[split]] for split in THINGS}
 
 COLOURS = {"train": "red blue green yellow white black brown pink grey purple".split(),
            "heldout": "orange golden silver".split()}

@@ -7,10 +7,10 @@ from .talk_lines import DONT_KNOW, INTENTS, UNKNOWN
 OPENINGS = {
     "train": ["", "", "", "", "Hi. ", "Hello! ", "I have a question. ", "Please tell me: ", "One more thing: ", "I am new here. ",
               "Quick question: ", "Sorry, ", "OK. ", "Hey, ", "A question: ", "Now, ", "And "],
-    "heldout": ["", "", "Hello. ", "Please, ", "One question: "],
+    "heldout": ["", "", "Hello. ", "Please, ", "One question: ", "Good. ", "I am new. "],
 }
 ENDINGS = {"train": ["", "", "", "", "", " Thanks.", " Be short.", " Please answer.", " Thank you!", " I want to know."],
-           "heldout": ["", "", "", " Please be short."]}
+           "heldout": ["", "", "", " Please be short.", " I want a short answer."]}
 TYPED = ["{}", "{}", "{}", "{}", "lower", "bare"]
 THOUGHTS = {"self": "This is about me or about Winnow.", "small": "This is small talk.",
             "unknown": "I have not learnt this."}

@@ -99,7 +99,7 @@ KINDS = {
     "minutes": Kind(("minutes", "duration", "length"), ("minutes_long",), INTEGER, "Duration in minutes",
                     _number(2, 240), _say("for {v} minutes", "of {v} minutes", "lasting {v} minutes")),
     "count": Kind(("count", "number", "amount", "quantity"), ("item_count",), INTEGER, "How many", _number(2, 500),
-                  _say("{v} times", "with a count of {v}", "in a quantity of {v}")),
+                  _say("with a count of {v}", "in a quantity of {v}")),
     "floor": Kind(("floor", "level"), ("floor_number",), INTEGER, "The floor", _number(1, 60),
                   _say("on floor {v}", "on level {v}")),
     "id": Kind(("id", "order_id", "code"), ("ticket_id",), INTEGER, "Identifier",

@@ -36,7 +36,7 @@ def _change(story, count, size, words):
             story.say(kind, opener=0.35, n=n, **words)
             return story.add(count, n, f"{name} has", plural)
         if kind == "lose" and count > 3:
-            n = story.number(1, count - 1)
+            n = story.number(2, count - 1)
             story.say(kind, opener=0.35, n=n, **words)
             return story.take(count, n, f"{name} has", plural)
         if kind == "boxes":
@@ -103,7 +103,7 @@ def _relation(story, value, name, other, plural):
             n = story.number(2, 80)
             return story.add(value, n, about, plural), (kind, {**words, "n": n})
         if kind == "fewer" and value > 3:
-            n = story.number(1, value - 1)
+            n = story.number(2, value - 1)
             return story.take(value, n, about, plural), (kind, {**words, "n": n})
         if kind == "multiple" and value < 100:
             k = story.number(3, 6)
@@ -128,12 +128,12 @@ def ages(story):
             k = story.number(2, 4)
             story.say(kind, A=names[other], B=names[index], k=k)
             ages_so_far.append(story.times(age, k, about, "years old"))
-        elif kind == "younger" and age > 3:
-            n = story.number(1, age - 2)
+        elif kind == "younger" and age > 4:
+            n = story.number(2, age - 1)
             story.say(kind, A=names[other], B=names[index], n=n)
             ages_so_far.append(story.take(age, n, about, "years old"))
         else:
-            n = story.number(1, 40)
+            n = story.number(2, 40)
             story.say("older", A=names[other], B=names[index], n=n)
             ages_so_far.append(story.add(age, n, about, "years old"))
     ending = story.rng.choice(("age in?", "age in?", "age ago?", "age sum?"))
@@ -142,7 +142,7 @@ def ages(story):
         story.say(ending)
         story.add_all(ages_so_far, "Together they are", "years old")
     elif ending == "age ago?" and last > 3:
-        n = story.number(1, min(last - 1, 20))
+        n = story.number(2, min(last - 1, 20))
         story.say(ending, A=names[-1], n=n)
         story.take(last, n, f"Then {names[-1]} was", "years old")
     else:

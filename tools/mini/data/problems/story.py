@@ -1,6 +1,10 @@
 """A story under construction: sentences on one side, the steps of its answer on the other."""
+import re
+
 from .. import pools
 from .wordings import HELDOUT_OPENERS, OPENERS, WORDINGS
+
+ARTICLE = re.compile(r"\ba (?=[aeiou])")
 
 
 def product(a, b):
@@ -53,7 +57,7 @@ class Story:
         return self.rng.choice(known)
 
     def say(self, kind, *, opener=0.0, **words):
-        text = self.word(kind).format(**words)
+        text = ARTICLE.sub("an ", self.word(kind).format(**words))
         if opener and self.rng.random() < opener:
             pool = OPENERS
             if self.split == "heldout" and self.rng.random() < 0.5:

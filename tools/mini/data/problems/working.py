@@ -24,7 +24,7 @@ def shopping(story):
     if len(costs) > 1:
         total = story.add_all(costs, "In all that is", unit)
     if story.chance(0.2) and total > 6:
-        n = story.number(1, total // 2)
+        n = story.number(2, total // 2)
         story.say("discount", n=n, **words)
         total = story.take(total, n, "The price becomes", unit)
     ending = story.rng.choice(("cost?", "change?", "change?", "split?"))
@@ -65,7 +65,7 @@ def production(story):
         story.say("ready", n=n, **words)
         total = story.add(total, n, "With those before, there are", plural)
     if story.chance(0.45) and total > 4:
-        n = story.number(1, total // 2)
+        n = story.number(2, total // 2)
         story.say("spoilt", n=n, **words)
         story.take(total, n, "There remain", plural)
         story.say("rest?", **words)
@@ -115,7 +115,7 @@ def packing(story):
     story.say("packed", k=k, n=n, **words)
     count = story.times(k, n, "The boxes hold", plural)
     if story.chance(0.6) and count > 4:
-        n = story.number(1, count // 2)
+        n = story.number(2, count // 2)
         story.say("damaged", n=n, **words)
         count = story.take(count, n, "Without those there are", plural)
     if story.chance(0.4):
@@ -136,15 +136,15 @@ def seats(story):
     rows, each = story.number(3, 9), story.number(4, story.rng.choice((12, 40)))
     story.say("rows", n=rows, m=each, **words)
     total = story.times(rows, each, "There are", "seats")
-    taken = story.number(1, total // 2)
+    taken = story.number(2, total // 2)
     story.say("taken", n=taken)
     for _ in range(story.rng.choice((0, 1, 1, 2))):
         if story.chance(0.5) and total - taken > 4:
-            n = story.number(1, (total - taken) // 2)
+            n = story.number(2, (total - taken) // 2)
             story.say("more come", n=n)
             taken = story.add(taken, n, "Now the taken seats are", "seats")
         elif taken > 3:
-            n = story.number(1, taken - 1)
+            n = story.number(2, taken - 1)
             story.say("leave", n=n)
             taken = story.take(taken, n, "Now the taken seats are", "seats")
     if story.chance(0.7) or story.value == total:
@@ -179,7 +179,7 @@ def journey(story):
 
 
 def recipe(story):
-    single, plural = story.thing()
+    single, plural = story.rng.choice(pools.FOODS[story.split])
     words = {**story.actor(), "o": plural, "s": single}
     m, k = story.number(2, 9), story.number(2, 9)
     more = story.rng.randint(1, 9)
