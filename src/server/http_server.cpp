@@ -1,7 +1,5 @@
 #include "server/http_server.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -17,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/open_files.h"
 #include "server/http_connection.h"
 
 namespace winnow::server {
@@ -33,17 +32,6 @@ constexpr int64_t kReservedFiles = 128;  // weights, logs, epoll
 constexpr milliseconds kAcceptRetry{50};
 
 }  // namespace
-
-int64_t raise_open_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  if (limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-  }
-  return limit.rlim_cur == RLIM_INFINITY ? INT64_C(1) << 20 : static_cast<int64_t>(limit.rlim_cur);
-}
 
 class HttpServer::Core {
  public:

@@ -59,7 +59,4 @@ class HttpServer {
   std::unique_ptr<Core> core_;
 };
 
-// Raises the soft limit of open files to the hard one; gives the limit that holds now.
-int64_t raise_open_file_limit();
-
 }  // namespace winnow::server

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "server/http_server.h"
+#include "base/open_files.h"
 #include "testing/child_process.h"
 #include "testing/made_model.h"
 #include "testing/stream_group.h"
@@ -25,7 +25,7 @@ class ServeLoad : public ::testing::Test {
  protected:
   void SetUp() override {
     if (testing::made_model().empty()) GTEST_SKIP() << "no python3 to make a model with";
-    server::raise_open_file_limit();
+    raise_open_file_limit();
     server_ = std::make_unique<ChildProcess>(
         std::vector<std::string>{WINNOW_PROGRAM, "serve", "--model-path", testing::made_model(),
                                  "--port", "0", "--max-total-tokens", "32768"});

@@ -18,7 +18,7 @@ constexpr int kStalledReaders = 20;
 constexpr int kTokens = 40;
 
 TEST(ServingLoad, AThousandStreamsBesideReadersThatDoNotRead) {
-  server::raise_open_file_limit();
+  raise_open_file_limit();
   ServingOptions options;
   options.engine.max_running_requests = kStreams + kStalledReaders;
   options.engine.num_pages = 16384;
