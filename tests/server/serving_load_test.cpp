@@ -1,6 +1,7 @@
 // A thousand streams at once: none lost, none held up by readers that do not read (B110).
 #include <gtest/gtest.h>
 
+#include "base/open_files.h"
 #include "testing/serving_fixture.h"
 #include "testing/stream_group.h"
 
