@@ -38,7 +38,9 @@ ModelExecutor::ModelExecutor(const EngineOptions& options,
             options.context_length,
             options.page_size,
             backend),
-      sampler_(config.vocab_size, config.eos_token_ids) {
+      samplers_(backend.host_threads().num_threads(),
+                Sampler(config.vocab_size, config.eos_token_ids)),
+      outcomes_(kMaxLogitRows) {
   wanted_.reserve(limits_of(options).max_rows);
   row_idx_.reserve(kMaxLogitRows);
   if (!backend.reads_host_memory()) host_logits_.resize(int64_t{kMaxLogitRows} * vocab_size_);
@@ -100,10 +102,15 @@ void ModelExecutor::consume_logits(const BatchPlan& plan, std::span<SliceResult>
     }
     backend_.synchronize();
     const trace::Span span("sample", static_cast<int64_t>(count));
+    backend_.host_threads().parallel_for(
+        static_cast<int64_t>(count), [&](int64_t i, int thread_idx) {
+          const Wanted& wanted = wanted_[first + i];
+          consume_row({logits + i * vocab_size_, static_cast<size_t>(vocab_size_)}, wanted,
+                      plan.slices[wanted.slice], samplers_[thread_idx], outcomes_[i]);
+        });
     for (size_t i = 0; i < count; ++i) {
       const Wanted& wanted = wanted_[first + i];
-      consume_row({logits + i * vocab_size_, static_cast<size_t>(vocab_size_)}, wanted,
-                  plan.slices[wanted.slice], results[wanted.slice]);
+      add_outcome(wanted, *plan.slices[wanted.slice].request, outcomes_[i], results[wanted.slice]);
     }
   }
 }
@@ -111,28 +118,43 @@ void ModelExecutor::consume_logits(const BatchPlan& plan, std::span<SliceResult>
 void ModelExecutor::consume_row(std::span<const float> logits,
                                 const Wanted& wanted,
                                 const SequenceSlice& slice,
+                                Sampler& sampler,
+                                Outcome& outcome) {
+  const GenerateRequest& request = *slice.request;
+  outcome.error = {};
+  int32_t scored = wanted.scored_token;
+  if (scored < 0) {
+    const auto id = sampler.sample(logits, request, slice.tokens);
+    if (!id.ok()) {
+      outcome.error = id.status();
+      return;
+    }
+    outcome.id = id.value();
+    if (!request.logprobs.output) return;
+    scored = outcome.id;
+  }
+  auto scores = sampler.score(logits, scored, request.logprobs);
+  if (scores.ok()) {
+    outcome.scores = std::move(scores.value());
+  } else {
+    outcome.error = scores.status();
+  }
+}
+
+// A sequence's first error is its last outcome.
+void ModelExecutor::add_outcome(const Wanted& wanted,
+                                const GenerateRequest& request,
+                                Outcome& outcome,
                                 SliceResult& result) {
   if (!result.error.ok()) return;
-  const GenerateRequest& request = *slice.request;
-  const auto score = [&](int32_t id, std::vector<TokenLogprob>& scores) {
-    auto scored = sampler_.score(logits, id, request.logprobs);
-    if (scored.ok()) {
-      scores.push_back(std::move(scored.value()));
-    } else {
-      result.error = scored.status();
-    }
-  };
+  result.error = outcome.error;
+  if (!outcome.error.ok()) return;
   if (wanted.scored_token >= 0) {
-    score(wanted.scored_token, result.prompt_logprobs);
+    result.prompt_logprobs.push_back(std::move(outcome.scores));
     return;
   }
-  const auto id = sampler_.sample(logits, request, slice.tokens);
-  if (!id.ok()) {
-    result.error = id.status();
-    return;
-  }
-  result.ids.push_back(id.value());
-  if (request.logprobs.output) score(id.value(), result.logprobs);
+  result.ids.push_back(outcome.id);
+  if (request.logprobs.output) result.logprobs.push_back(std::move(outcome.scores));
 }
 
 void ModelExecutor::copy_tokens(int32_t from_page, int32_t to_page, int32_t num_tokens) {

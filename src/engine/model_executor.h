@@ -40,12 +40,24 @@ class ModelExecutor final : public Executor {
     int32_t scored_token = -1;  // prompt token whose log-prob this row gives; -1 = sample
   };
 
+  // What came of a wanted row.
+  struct Outcome {
+    Status error;
+    int32_t id = -1;           // sampled
+    TokenLogprob scores = {};  // of scored_token, or of id when asked for
+  };
+
   void collect_wanted(const SequenceSlice& slice, int32_t slice_idx, int32_t first_row);
   void consume_logits(const BatchPlan& plan, std::span<SliceResult> results);
-  void consume_row(std::span<const float> logits,
-                   const Wanted& wanted,
-                   const SequenceSlice& slice,
-                   SliceResult& result);
+  static void consume_row(std::span<const float> logits,
+                          const Wanted& wanted,
+                          const SequenceSlice& slice,
+                          Sampler& sampler,
+                          Outcome& outcome);
+  static void add_outcome(const Wanted& wanted,
+                          const GenerateRequest& request,
+                          Outcome& outcome,
+                          SliceResult& result);
 
   const model::ModelConfig& config_;
   ops::Backend& backend_;
@@ -54,9 +66,10 @@ class ModelExecutor final : public Executor {
   model::Decoder decoder_;
   kv::KvStorage storage_;
   model::StepRows rows_;
-  Sampler sampler_;
+  std::vector<Sampler> samplers_;  // one for each host thread
   std::vector<Wanted> wanted_;
   std::vector<int32_t> row_idx_;
+  std::vector<Outcome> outcomes_;   // of the rows of one lm_head call
   std::vector<float> host_logits_;  // unused where the backend's memory is the host's
 };
 

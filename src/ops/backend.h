@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/thread_pool.h"
 #include "ops/attention_ops.h"
 #include "ops/token_ops.h"
 #include "tensor/buffer.h"
@@ -47,6 +48,9 @@ class Backend {
   // Host pointers (a mapped checkpoint) can be passed as weights without upload.
   virtual bool reads_host_memory() const = 0;
   virtual int64_t free_memory_bytes() const = 0;
+
+  // For loops over host memory between two ops, such as sampling.
+  virtual ThreadPool& host_threads() = 0;
 
   // Zeroed memory, 64-byte aligned. Throws Error when there is none.
   virtual Buffer allocate(int64_t bytes) = 0;

@@ -21,6 +21,7 @@ class MemoryBackend : public ops::Backend {
   DType activation_dtype() const override { return DType::kF32; }
   bool reads_host_memory() const override { return reads_host_memory_; }
   int64_t free_memory_bytes() const override { return int64_t{1} << 30; }
+  ThreadPool& host_threads() override { return threads_; }
   Buffer allocate(int64_t bytes) override {
     const size_t padded = static_cast<size_t>((bytes + 63) / 64 * 64);
     void* data = std::aligned_alloc(64, padded);
@@ -63,6 +64,7 @@ class MemoryBackend : public ops::Backend {
 
   bool reads_host_memory_;
   int fill_;
+  ThreadPool threads_{1};
   int64_t allocated_bytes_ = 0;
 };
 

@@ -29,6 +29,7 @@ class CpuBackend final : public ops::Backend {
   DType activation_dtype() const override { return DType::kF32; }
   bool reads_host_memory() const override { return true; }
   int64_t free_memory_bytes() const override;
+  ThreadPool& host_threads() override { return pool_; }
 
   Buffer allocate(int64_t bytes) override;
   void upload(void* to, const void* from_host, int64_t bytes) override;
