@@ -13,7 +13,7 @@ from data import sample
 FOLDER = pathlib.Path(__file__).resolve().parent / "heldout"
 COUNT = 1000
 SKILLS = ["problem", "problem_chat", "tools", "choices", "talk", "needle"]
-NEEDLE_TOKENS = [1024, 2048, 4096, 8192, 16000]
+NEEDLE_TOKENS = [1024, 2048, 4096, 8192, 15360]
 
 
 def _chat_item(item):
