@@ -52,14 +52,17 @@ def _needle_row(tokens, index):
 def rows(skill):
     """The rows of the skill's file, drawn anew."""
     if skill == "needle":
-        each = COUNT // len(NEEDLE_TOKENS)
-        return (_needle_row(tokens, index) for tokens in NEEDLE_TOKENS for index in range(each))
+        for tokens in NEEDLE_TOKENS:
+            yield from (_needle_row(tokens, index) for index in range(COUNT // len(NEEDLE_TOKENS)))
+        return
     rng = random.Random(f"heldout {skill}")
-    found = {}  # by prompt: none is asked twice
-    while len(found) < COUNT:
+    asked = set()  # no prompt is asked twice
+    while len(asked) < COUNT:
         row = _problem_item(rng) if skill == "problem" else _chat_item(sample(skill, rng, "heldout"))
-        found.setdefault(json.dumps(row.get("messages") or row["question"]), row)
-    return found.values()
+        prompt = json.dumps(row.get("messages") or row["question"])
+        if prompt not in asked:
+            asked.add(prompt)
+            yield row
 
 
 def path(skill):

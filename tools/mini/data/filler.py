@@ -8,7 +8,7 @@ ADJECTIVES = {
     "train": """old young small large quiet loud bright dark warm cold heavy light clean dusty
         round square narrow wide soft hard rusty wooden broken empty full simple strange plain
         smooth rough shiny pale tall short thick thin hollow wet dry sweet""".split(),
-    "heldout": "ancient tiny huge painted folded polished crooked gentle".split(),
+    "heldout": "ancient tiny huge spotted folded polished crooked gentle".split(),
 }
 ANIMALS = "dog cat horse cow bird fox bear crow owl mouse frog bee wolf deer swan".split()
 WORKERS = """farmer baker teacher sailor doctor painter miller tailor driver gardener cook singer

@@ -104,7 +104,7 @@ _THINGS = {
         peach:peaches radish:radishes loaf:loaves roll pie tart biscuit chocolate candy:candies
         mug towel blanket pillow magazine map crayon brush:brushes bead feather pebble magnet
         wheel tyre battery:batteries bulb key lock bell drum whistle medal""".split(),
-    "heldout": """mango:mangoes fig bun pancake envelope folder bracelet ring bucket ladder
+    "heldout": """olive fig bun pancake envelope folder bracelet ring bucket ladder
         hammer broom vase mirror turtle hamster acorn lantern comic guitar spade
         bench:benches""".split(),
 }
@@ -118,7 +118,7 @@ def _plurals(words):
 THINGS = {split: _plurals(words) for split, words in _THINGS.items()}
 
 _FOODS = {"train": """apple pear orange lemon plum banana melon onion carrot potato tomato egg nut
-              pumpkin cherry berry peach chocolate""".split(), "heldout": ["mango", "fig", "acorn"]}
+              pumpkin cherry berry peach chocolate""".split(), "heldout": ["olive", "fig", "acorn"]}
 FOODS = {split: [pair for pair in THINGS[split] if pair[0] in _FOODS[split]] for split in THINGS}
 
 COLOURS = {"train": "red blue green yellow white black brown pink grey purple".split(),
@@ -127,7 +127,7 @@ PLACES = {
     "train": """the market;the shop;the school;the park;the library;the farm;the harbour;the
         station;the museum;the garden;the village;the office;the bakery;the kitchen;the
         workshop;the hall;the barn;the fair""".replace("\n        ", " ").split(";"),
-    "heldout": "the theatre;the mill;the castle;the hospital".split(";"),
+    "heldout": "the theatre;the cinema;the castle;the hospital".split(";"),
 }
 
 

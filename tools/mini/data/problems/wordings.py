@@ -117,7 +117,7 @@ WORDINGS = {
         "how many {o} do they have together?", "how many {o} do they have in all?",
         "what is the total number of {o}?", "how many {o} are there altogether?",
         "how many {o} do all of them have in total?"],
-        ["what is the number of {o} that they have together?", "how many {o} are there in total?"]),
+        ["what is the number of {o} that they have together?", "how many {o} in all do they have?"]),
     "of?": ([
         "how many {o} does {A} have?", "what is the number of {o} that {A} has?",
         "how many does {A} have?"],

@@ -32,7 +32,7 @@ WORDINGS.update({
     "change?": ([
         "how many {u} does {p} get back?", "how many {u} are left?", "how much change does {A} get?",
         "how much money does {A} have left?", "how many {u} does {A} have after that?"],
-        ["how many {u} does {A} get back?"]),
+        ["how much money does {A} get back?"]),
     "split?": ([
         "{k} friends share the cost equally. How many {u} does each pay?",
         "the price is shared by {k} people. How many {u} does each of them pay?",
@@ -46,11 +46,11 @@ WORDINGS.update({
         ["each day {A} sells {n} {o}.", "{A} can make {n} {o} per day."]),
     "helper": ([
         "{B} makes {n} {o} a day.", "{B} makes {n} every day.", "with the help of {B}, who makes "
-        "{n} {o} a day, it goes faster."], ["each day {B} makes {n} {o}."]),
+        "{n} {o} a day, it goes faster."], ["each day {B} makes {n} {o} too."]),
     "days": ([
         "{p} does this for {k} days.", "{p} works for {k} days.", "this goes on for {k} days.",
         "{A} keeps going for {k} days."],
-        ["{A} does this for {k} days.", "the work goes on for {k} days."]),
+        ["for {k} days {A} goes on like this.", "the work goes on for {k} days."]),
     "ready": ([
         "{n} {o} are already done.", "{p} already has {n} {o}.", "{A} started with {n} {o}.",
         "there were {n} {o} before."],
@@ -90,7 +90,7 @@ WORDINGS.update({
     "saved": ([
         "{p} has already saved {n} {u}.", "there are {n} {u} in {h} savings.",
         "{A} had {n} {u} before."],
-        ["{A} has already saved {n} {u}."]),
+        ["{A} already has {n} {u} in {h} savings."]),
     "money?": ([
         "how many {u} does {A} have now?", "how much money does {A} have in the end?",
         "how many {u} are left?", "how much money is that?"],

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""winnow-mini's generators: seeds, splits, worked answers, held-out files. Only Python's library."""
+import itertools
+import json
+import pathlib
+import random
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/mini"))
+import heldout_items  # noqa: E402
+from data import SKILLS, pools, sample, talk_lines  # noqa: E402
+from data.problems import make_problem  # noqa: E402
+from data.problems.wordings import HELDOUT_OPENERS, OPENERS, WORDINGS  # noqa: E402
+
+# A number that a story says in words.
+SAID = {2: r"\b(half|twice|double|doubles|as many)\b", 3: r"\bthird\b", 4: r"\bquarter\b", 5: r"\bfifth\b"}
+
+
+def all_text(item):
+    parts = [item.text] + [json.dumps(message, ensure_ascii=False) for message in item.messages]
+    return "\n".join(parts)
+
+
+def problems(split, count, seed=7):
+    rng = random.Random(seed)
+    return [make_problem(rng, split) for _ in range(count)]
+
+
+class Seeds(unittest.TestCase):
+    def test_the_same_seed_gives_the_same_examples(self):
+        for skill in SKILLS:
+            for split in ("train", "heldout"):
+                first, second, other = ([sample(skill, random.Random(seed), split) for _ in range(5)]
+                                        for seed in (1, 1, 2))
+                self.assertEqual(first, second, skill)
+                self.assertNotEqual(first, other, skill)
+
+    def test_an_unknown_split_is_refused(self):
+        with self.assertRaises(ValueError):
+            sample("drill", random.Random(1), "test")
+
+
+class Splits(unittest.TestCase):
+    def test_written_pools_do_not_meet(self):
+        for pool in (pools.SHE, pools.HE, pools.COLOURS, pools.PLACES, pools.THINGS):
+            self.assertFalse(set(pool["train"]) & set(pool["heldout"]))
+        self.assertFalse(set(OPENERS) & set(HELDOUT_OPENERS))
+        for kind, (known, unseen) in {**WORDINGS, **{k: v[:2] for k, v in talk_lines.INTENTS.items()}}.items():
+            self.assertTrue(known and unseen, kind)
+            self.assertFalse(set(known) & set(unseen), kind)
+
+    def test_held_out_wordings_are_not_those_of_training_with_another_name(self):
+        def bare(wording):
+            for names, plain in (("ABCp", "X"), ("nkmc", "9"), ("osx", "T")):
+                wording = re.sub(rf"{{[{names}]}}", plain, wording)
+            return wording
+        known = {bare(wording) for pool, _ in WORDINGS.values() for wording in pool}
+        for kind, (_, unseen) in WORDINGS.items():
+            self.assertFalse(known & set(map(bare, unseen)), kind)
+
+    def test_held_out_names_and_things_never_occur_in_training(self):
+        unseen = [*pools.SHE["heldout"], *pools.HE["heldout"]]
+        unseen += [word for pair in pools.THINGS["heldout"] for word in pair]
+        pattern = re.compile(rf"\b({'|'.join(unseen)})\b")
+        rng = random.Random(3)
+        for skill in SKILLS:
+            for _ in range(150):
+                found = pattern.search(all_text(sample(skill, rng, "train")))
+                # "ring" and "fig" may be parts of made-up words, but never stand alone.
+                self.assertIsNone(found, f"{skill}: {found}")
+
+    def test_made_up_words_and_numbers_belong_to_one_split(self):
+        rng = random.Random(4)
+        words = {split: {pools.made_up(rng, split) for _ in range(4000)} for split in ("train", "heldout")}
+        self.assertFalse(words["train"] & words["heldout"])
+        codes = {split: {code for _ in range(300) for item in [sample("needle", rng, split, tokens=256)]
+                         if item.kind.startswith("needle/code") for code in item.answer}
+                 for split in ("train", "heldout")}
+        self.assertTrue(codes["train"] and codes["heldout"])
+        self.assertFalse(codes["train"] & codes["heldout"])
+
+    def test_every_held_out_problem_has_a_wording_that_training_lacks(self):
+        patterns = [re.sub(r"\\{\w\\}", r"[\\w ]+?", re.escape(wording))
+                    for _, unseen in WORDINGS.values() for wording in unseen]
+        openers = "|".join(re.escape(opener) for opener in OPENERS + HELDOUT_OPENERS)
+        unseen = re.compile(rf"(?:^|(?<=[.?] ))(?:(?:{openers}) )?(?:{'|'.join(patterns)})(?= |$)", re.I)
+        for problem in problems("heldout", 300):
+            self.assertRegex(problem.question.replace(" an ", " a "), unseen)
+
+    def test_training_has_many_templates(self):
+        def template(problem):
+            return re.sub(r"\d+", "0", re.sub(r"\b[A-Z]\w+", "N", problem.question))
+        self.assertGreater(len({template(problem) for problem in problems("train", 2000)}), 1900)
+
+
+class Answers(unittest.TestCase):
+    def check_steps(self, problem):
+        """Every equation holds, and every operand was told or found before."""
+        known = {int(number) for number in re.findall(r"\d+", problem.question)}
+        known |= {number for number, said in SAID.items() if re.search(said, problem.question, re.I)}
+        for _, equation, _ in problem.steps:
+            terms = equation.split(" = ")
+            values = {eval(term) for term in terms}  # of numbers and + - * / only
+            self.assertEqual(len(values), 1, equation)
+            operands = {int(number) for number in re.findall(r"\d+", terms[0])}
+            self.assertLessEqual(operands, known, f"{equation}: {problem.question}")
+            known.add(int(terms[-1]))
+        self.assertEqual(int(terms[-1]), problem.answer)
+        self.assertRegex(problem.worked(), rf"\n#### {problem.answer}$")
+        self.assertTrue(0 < problem.answer < 10_000)
+
+    def test_worked_answers_are_right(self):
+        for split, count in (("train", 3000), ("heldout", 300)):
+            for problem in problems(split, count):
+                self.check_steps(problem)
+
+    def test_choices(self):
+        rng = random.Random(5)
+        letters = {}
+        for _ in range(2000):
+            item = sample("choices", rng, "train")
+            options = item.choice["options"]
+            self.assertEqual(len(set(options)), 4)
+            letters[item.answer] = letters.get(item.answer, 0) + 1
+            said = item.messages[-1].get("reasoning_content") or item.messages[-1]["content"]
+            self.assertIn(f"The right option is {options['ABCD'.index(item.answer)]}.", said)
+            self.assertTrue(item.messages[-1]["content"].endswith(f"Answer: {item.answer}"))
+        self.assertTrue(all(430 < letters[letter] < 570 for letter in "ABCD"), letters)
+
+    def test_needles(self):
+        rng = random.Random(6)
+        for facts in (1, 2, 3):
+            item = sample("needle", rng, "heldout", tokens=2048, facts=facts, distractors=20)
+            text = item.messages[-2]["content"]
+            self.assertEqual(len(item.answer), facts)
+            for value in item.answer:
+                self.assertIn(value, text)
+                self.assertIn(value, item.messages[-1]["content"])
+
+    def test_tool_calls_fit_their_schemas_and_their_request(self):
+        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list}
+        rng = random.Random(7)
+        for _ in range(400):
+            item = sample("tools", rng, "train", kind="call")
+            schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in item.tools}
+            request = item.messages[-2]["content"]
+            for call in item.answer:
+                schema = schemas[call["name"]]
+                self.assertLessEqual(set(schema["required"]), set(call["arguments"]))
+                for key, value in call["arguments"].items():
+                    self.assertIsInstance(value, types[schema["properties"][key]["type"]])
+                    for part in re.findall(r"[\w.]+", json.dumps(value)) if not isinstance(value, (dict, bool)) else []:
+                        self.assertIn(part, request)
+
+
+class HeldOutFiles(unittest.TestCase):
+    def test_files_are_what_the_generators_make(self):
+        for skill in heldout_items.SKILLS:
+            stored = heldout_items.path(skill).read_text(encoding="utf-8").splitlines(keepends=True)
+            self.assertEqual(len(stored), heldout_items.COUNT, skill)
+            if skill == "needle":  # long texts: two of each length
+                each = heldout_items.COUNT // len(heldout_items.NEEDLE_TOKENS)
+                made = [heldout_items.line(heldout_items._needle_row(tokens, index))
+                        for tokens in heldout_items.NEEDLE_TOKENS for index in (0, each - 1)]
+                stored = [stored[place * each + index] for place in range(len(heldout_items.NEEDLE_TOKENS))
+                          for index in (0, each - 1)]
+            else:
+                made = [heldout_items.line(row) for row in itertools.islice(heldout_items.rows(skill), 250)]
+                stored = stored[:250]
+            self.assertEqual(made, stored, skill)
+
+
+if __name__ == "__main__":
+    unittest.main()
