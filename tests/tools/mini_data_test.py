@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""winnow-mini's generators: seeds, splits, worked answers, held-out files. Only Python's library."""
+"""winnow-mini's generators: seeds, splits, worked answers, held-out files."""
 import itertools
 import json
 import pathlib
@@ -16,7 +16,10 @@ from data.problems import make_problem  # noqa: E402
 from data.problems.wordings import HELDOUT_OPENERS, OPENERS, WORDINGS  # noqa: E402
 
 # A number that a story says in words.
-SAID = {2: r"\b(half|twice|double|doubles|as many)\b", 3: r"\bthird\b", 4: r"\bquarter\b", 5: r"\bfifth\b"}
+SAID = {2: r"\b(half|twice|double|doubles|as many)\b", 3: r"\bthird\b", 4: r"\bquarter\b",
+        5: r"\bfifth\b"}
+
+SPLITS = ("train", "heldout")
 
 
 def all_text(item):
@@ -33,7 +36,8 @@ class Seeds(unittest.TestCase):
     def test_the_same_seed_gives_the_same_examples(self):
         for skill in SKILLS:
             for split in ("train", "heldout"):
-                first, second, other = ([sample(skill, random.Random(seed), split) for _ in range(5)]
+                first, second, other = ([sample(skill, random.Random(seed),
+                                                split) for _ in range(5)]
                                         for seed in (1, 1, 2))
                 self.assertEqual(first, second, skill)
                 self.assertNotEqual(first, other, skill)
@@ -48,7 +52,8 @@ class Splits(unittest.TestCase):
         for pool in (pools.SHE, pools.HE, pools.COLOURS, pools.PLACES, pools.THINGS):
             self.assertFalse(set(pool["train"]) & set(pool["heldout"]))
         self.assertFalse(set(OPENERS) & set(HELDOUT_OPENERS))
-        for kind, (known, unseen) in {**WORDINGS, **{k: v[:2] for k, v in talk_lines.INTENTS.items()}}.items():
+        for kind, (known, unseen) in {**WORDINGS, **{k: v[:2] for k,
+                                                     v in talk_lines.INTENTS.items()}}.items():
             self.assertTrue(known and unseen, kind)
             self.assertFalse(set(known) & set(unseen), kind)
 
@@ -74,11 +79,14 @@ class Splits(unittest.TestCase):
 
     def test_made_up_words_and_numbers_belong_to_one_split(self):
         rng = random.Random(4)
-        words = {split: {pools.made_up(rng, split) for _ in range(4000)} for split in ("train", "heldout")}
+        words = {split: {pools.made_up(rng, split) for _ in range(4000)} for split in SPLITS}
         self.assertFalse(words["train"] & words["heldout"])
-        codes = {split: {code for _ in range(300) for item in [sample("needle", rng, split, tokens=256)]
-                         if item.kind.startswith("needle/code") for code in item.answer}
-                 for split in ("train", "heldout")}
+        codes = {"train": set(), "heldout": set()}
+        for split, found in codes.items():
+            for _ in range(300):
+                item = sample("needle", rng, split, tokens=256)
+                if item.kind.startswith("needle/code"):
+                    found.update(item.answer)
         self.assertTrue(codes["train"] and codes["heldout"])
         self.assertFalse(codes["train"] & codes["heldout"])
 
@@ -86,7 +94,8 @@ class Splits(unittest.TestCase):
         patterns = [re.sub(r"\\{\w\\}", r"[\\w ]+?", re.escape(wording))
                     for _, unseen in WORDINGS.values() for wording in unseen]
         openers = "|".join(re.escape(opener) for opener in OPENERS + HELDOUT_OPENERS)
-        unseen = re.compile(rf"(?:^|(?<=[.?] ))(?:(?:{openers}) )?(?:{'|'.join(patterns)})(?= |$)", re.I)
+        unseen = re.compile(rf"(?:^|(?<=[.?] ))(?:(?:{openers}) )?(?:{'|'.join(patterns)})(?= |$)",
+                            re.I)
         for problem in problems("heldout", 300):
             self.assertRegex(problem.question.replace(" an ", " a "), unseen)
 
@@ -100,7 +109,8 @@ class Answers(unittest.TestCase):
     def check_steps(self, problem):
         """Every equation holds, and every operand was told or found before."""
         known = {int(number) for number in re.findall(r"\d+", problem.question)}
-        known |= {number for number, said in SAID.items() if re.search(said, problem.question, re.I)}
+        known |= {number for number, said in SAID.items()
+                  if re.search(said, problem.question, re.I)}
         for _, equation, _ in problem.steps:
             terms = equation.split(" = ")
             values = {eval(term) for term in terms}  # of numbers and + - * / only
@@ -141,18 +151,22 @@ class Answers(unittest.TestCase):
                 self.assertIn(value, item.messages[-1]["content"])
 
     def test_tool_calls_fit_their_schemas_and_their_request(self):
-        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict, "array": list}
+        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool,
+                 "object": dict, "array": list}
         rng = random.Random(7)
         for _ in range(400):
             item = sample("tools", rng, "train", kind="call")
-            schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in item.tools}
+            functions = [tool["function"] for tool in item.tools]
+            schemas = {function["name"]: function["parameters"] for function in functions}
             request = item.messages[-2]["content"]
             for call in item.answer:
                 schema = schemas[call["name"]]
                 self.assertLessEqual(set(schema["required"]), set(call["arguments"]))
                 for key, value in call["arguments"].items():
                     self.assertIsInstance(value, types[schema["properties"][key]["type"]])
-                    for part in re.findall(r"[\w.]+", json.dumps(value)) if not isinstance(value, (dict, bool)) else []:
+                    if isinstance(value, (dict, bool)):
+                        continue
+                    for part in re.findall(r"[\w.]+", json.dumps(value)):
                         self.assertIn(part, request)
 
 
@@ -162,14 +176,15 @@ class HeldOutFiles(unittest.TestCase):
             stored = heldout_items.path(skill).read_text(encoding="utf-8").splitlines(keepends=True)
             self.assertEqual(len(stored), heldout_items.COUNT, skill)
             if skill == "needle":  # long texts: two of each length
-                each = heldout_items.COUNT // len(heldout_items.NEEDLE_TOKENS)
-                made = [heldout_items.line(heldout_items._needle_row(tokens, index))
-                        for tokens in heldout_items.NEEDLE_TOKENS for index in (0, each - 1)]
-                stored = [stored[place * each + index] for place in range(len(heldout_items.NEEDLE_TOKENS))
-                          for index in (0, each - 1)]
+                lengths = heldout_items.NEEDLE_TOKENS
+                each = heldout_items.COUNT // len(lengths)
+                places = list(itertools.product(range(len(lengths)), (0, each - 1)))
+                rows = [heldout_items.needle_row(lengths[place], index) for place, index in places]
+                stored = [stored[place * each + index] for place, index in places]
             else:
-                made = [heldout_items.line(row) for row in itertools.islice(heldout_items.rows(skill), 250)]
+                rows = itertools.islice(heldout_items.rows(skill), 250)
                 stored = stored[:250]
+            made = [heldout_items.line(row) for row in rows]
             self.assertEqual(made, stored, skill)
 
 

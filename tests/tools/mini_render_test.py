@@ -35,8 +35,8 @@ class Rendering(unittest.TestCase):
         cls.template = template()
         cls.renderer = Renderer(MODEL / "tokenizer.json")
         rng = random.Random(11)
-        cls.samples = [sample(skill, rng, split) for skill in SKILLS for split in ("train", "heldout")
-                       for _ in range(60)]
+        cls.samples = [sample(skill, rng, split) for skill in SKILLS
+                       for split in ("train", "heldout") for _ in range(60)]
         cls.chats = [item for item in cls.samples if item.messages]
 
     def test_chats_are_what_the_template_makes(self):
@@ -66,10 +66,12 @@ class Rendering(unittest.TestCase):
     def test_ids_by_words_are_the_ids_of_the_whole(self):
         for item in self.samples:
             ids, mask = self.renderer(item)
-            whole = self.renderer.tokenizer.encode(rendered_text(item), add_special_tokens=False).ids
+            whole = self.renderer.tokenizer.encode(rendered_text(item),
+                                                   add_special_tokens=False).ids
             self.assertEqual(ids, whole)
             self.assertEqual(len(ids), len(mask))
-        for text in ("Zoë's 12,345.67 — 你好\n\n x", "I'LL <think> now</think>\n", "  \r\n\t 9"):
+        for text in ("Zoë's 12,345.67 — 你好\n\n x", "I'LL <think> now</think>\n",
+                     "  \r\n\t 9"):
             self.assertEqual(self.renderer.encode(text),
                              self.renderer.tokenizer.encode(text, add_special_tokens=False).ids)
 
@@ -86,16 +88,19 @@ class Tokens(unittest.TestCase):
         self.assertEqual(split["pattern"]["Regex"], GLM_PATTERN)
         added = self.file["added_tokens"]
         self.assertEqual([token["content"] for token in added], SPECIAL + VISIBLE)
-        self.assertEqual([token["special"] for token in added], [True] * len(SPECIAL) + [False] * len(VISIBLE))
+        self.assertEqual([token["special"] for token in added],
+                         [True] * len(SPECIAL) + [False] * len(VISIBLE))
 
     def test_digits_are_never_merged(self):
         words = [word for word in self.tokenizer.get_vocab() if re.search(r"\d", word)]
         self.assertEqual(sorted(words), list("0123456789"))
-        self.assertEqual(self.tokenizer.encode("1234 + 56").tokens, ["1", "2", "3", "4", "Ġ+", "Ġ", "5", "6"])
+        self.assertEqual(self.tokenizer.encode("1234 + 56").tokens,
+                         ["1", "2", "3", "4", "Ġ+", "Ġ", "5", "6"])
 
     def test_generation_ends_where_turns_end(self):
         config = json.loads((MODEL / "generation_config.json").read_text())
-        self.assertEqual(config["eos_token_id"], [self.tokenizer.token_to_id(token) for token in EOS])
+        self.assertEqual(config["eos_token_id"],
+                         [self.tokenizer.token_to_id(token) for token in EOS])
 
     def test_held_out_text_uses_tokens_of_training(self):
         renderer = Renderer(self.tokenizer)

@@ -40,8 +40,7 @@ class Answering(http.server.BaseHTTPRequestHandler):
             answer = {"text": message["content"], "meta_info": {
                 "finish_reason": {"type": "stop"}, "completion_tokens": 1, "prompt_tokens": 1}}
         else:
-            user = [message["content"] for message in body["messages"] if message["role"] == "user"]
-            message = self.spoil(dict(self.by_heart["\n".join(user)]))
+            message = self.spoil(dict(self.by_heart[asked(body["messages"])]))
             answer = {"choices": [{"message": message, "finish_reason": "stop"}],
                       "usage": {"completion_tokens": 1, "prompt_tokens": 1}}
         text = json.dumps(answer).encode()
@@ -57,9 +56,13 @@ class Answering(http.server.BaseHTTPRequestHandler):
 def learn(skill):
     if skill == "problem":
         return {item["question"]: item["answer"] for item in heldout_items.load(skill)}
-    items = heldout_items.needle_items(1024, NUM) if skill == "needle" else heldout_items.load(skill)[:NUM]
-    return {"\n".join(message["content"] for message in item["messages"] if message["role"] == "user"):
-            expected_answer(item) for item in items}
+    items = heldout_items.needle_items(1024,
+                                       NUM) if skill == "needle" else heldout_items.load(skill)
+    return {asked(item["messages"]): expected_answer(item) for item in items[:NUM]}
+
+
+def asked(messages):
+    return "\n".join(message["content"] for message in messages if message["role"] == "user")
 
 
 class Scores(unittest.TestCase):
@@ -75,10 +78,12 @@ class Scores(unittest.TestCase):
 
     def score(self, skill, spoil=lambda message: message):
         Answering.by_heart, Answering.spoil = learn(skill), staticmethod(spoil)
-        command = [sys.executable, ROOT / "tools/mini/score.py", "--skill", skill, "--num", str(NUM), "--json",
+        command = [sys.executable, ROOT / "tools/mini/score.py", "--skill", skill, "--num",
+                   str(NUM), "--json",
                    "--base-url", f"http://127.0.0.1:{self.server.server_port}"]
         command += ["--tokens", "1024"] if skill == "needle" else []
-        report = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        report = json.loads(subprocess.run(command, check=True, capture_output=True,
+                                           text=True).stdout)
         self.assertEqual(report["items"], NUM)
         return report["score"], report["format_errors"]
 
@@ -94,7 +99,8 @@ class Scores(unittest.TestCase):
         self.assertEqual(self.score("problem_chat", one_digit_off), (0.0, 0.0))
 
         def next_letter(message):
-            return {**message, "content": message["content"][:-1] + "BCDA"["ABCD".index(message["content"][-1])]}
+            said = message["content"]
+            return {**message, "content": said[:-1] + "BCDA"["ABCD".index(said[-1])]}
         self.assertEqual(self.score("choices", next_letter), (0.0, 0.0))
         for skill in ("needle", "talk", "tools"):
             score, _ = self.score(skill, lambda message: {"content": "Sorry."})
@@ -114,12 +120,14 @@ class Scores(unittest.TestCase):
 class Judging(unittest.TestCase):
     TOOLS = [{"type": "function", "function": {"name": "book", "parameters": {"properties": {
         "city": {"type": "string"}, "days": {"type": "integer"}, "at": {"type": "object"}}}}}]
-    RAW = ('<tool_call>book<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>days</arg_key>'
-           '<arg_value>3</arg_value><arg_key>at</arg_key><arg_value>{"row": 4}</arg_value></tool_call>')
+    RAW = ('<tool_call>book<arg_key>city</arg_key><arg_value>Oslo</arg_value>'
+           '<arg_key>days</arg_key><arg_value>3</arg_value>'
+           '<arg_key>at</arg_key><arg_value>{"row": 4}</arg_value></tool_call>')
     CALL = {"name": "book", "arguments": {"city": "Oslo", "days": 3, "at": {"row": 4}}}
 
     def judged(self, text, wanted=None, thinking=False):
-        item = {"answer": wanted or [self.CALL], "tools": self.TOOLS, "expected": {"tool_calls": [1]}}
+        item = {"answer": wanted or [self.CALL], "tools": self.TOOLS,
+                "expected": {"tool_calls": [1]}}
         answer = {"reasoning": "", "content": text, "tool_calls": None, "finish": "stop"}
         return judge.judge("tools", item, answer, thinking)
 
@@ -140,7 +148,8 @@ class Judging(unittest.TestCase):
 
     def test_words_are_whole(self):
         item = {"answer": ["12"]}
-        for text, right in (("It is 12.", True), ("It is 123.", False), ("It is 12.5.", False), ("It is -12.", False)):
+        for text, right in (("It is 12.", True), ("It is 123.", False), ("It is 12.5.", False),
+                            ("It is -12.", False)):
             answer = {"reasoning": "", "content": text, "tool_calls": None, "finish": "stop"}
             self.assertEqual(judge.words(item, answer)[0], right, text)
 

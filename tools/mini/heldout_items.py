@@ -1,7 +1,7 @@
 """Held-out items: how they are drawn, written and read back.
 
-tools/mini/heldout/ holds 1,000 items a skill as JSON lines. Needles are long, so their file has only
-what they are drawn from, their answers and the start of the SHA-256 of their text.
+tools/mini/heldout/ holds 1,000 items a skill as JSON lines. Needles are long, so their file has
+only what they are drawn from, their answers and the start of the SHA-256 of their text.
 """
 import hashlib
 import json
@@ -37,28 +37,33 @@ def _problem_item(rng):
 def needle(tokens, index):
     """The needle of that length and number, always the same."""
     rng = random.Random(f"heldout needle {tokens} {index}")
-    return sample("needle", rng, "heldout", tokens=tokens, facts=1 + (index % 8 == 7), thinking=bool(index % 2))
+    return sample("needle", rng, "heldout", tokens=tokens, facts=1 + (index % 8 == 7),
+                  thinking=bool(index % 2))
 
 
 def text_hash(item):
     return hashlib.sha256(item.messages[-2]["content"].encode()).hexdigest()[:12]
 
 
-def _needle_row(tokens, index):
+def needle_row(tokens, index):
     item = needle(tokens, index)
-    return {"tokens": tokens, "index": index, "kind": item.kind, "answer": item.answer, "sha256": text_hash(item)}
+    return {"tokens": tokens, "index": index, "kind": item.kind, "answer": item.answer,
+            "sha256": text_hash(item)}
 
 
 def rows(skill):
     """The rows of the skill's file, drawn anew."""
     if skill == "needle":
         for tokens in NEEDLE_TOKENS:
-            yield from (_needle_row(tokens, index) for index in range(COUNT // len(NEEDLE_TOKENS)))
+            yield from (needle_row(tokens, index) for index in range(COUNT // len(NEEDLE_TOKENS)))
         return
     rng = random.Random(f"heldout {skill}")
     asked = set()  # no prompt is asked twice
     while len(asked) < COUNT:
-        row = _problem_item(rng) if skill == "problem" else _chat_item(sample(skill, rng, "heldout"))
+        if skill == "problem":
+            row = _problem_item(rng)
+        else:
+            row = _chat_item(sample(skill, rng, "heldout"))
         prompt = json.dumps(row.get("messages") or row["question"])
         if prompt not in asked:
             asked.add(prompt)

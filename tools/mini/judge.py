@@ -7,8 +7,9 @@ import json
 import re
 
 TAGS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "<arg_value>", "<|")
-CALL = re.compile(r"<tool_call>([\w.-]+)((?:<arg_key>.*?</arg_key><arg_value>.*?</arg_value>)*)</tool_call>", re.S)
-ARGUMENT = re.compile(r"<arg_key>(.*?)</arg_key><arg_value>(.*?)</arg_value>", re.S)
+PAIR = r"<arg_key>(.*?)</arg_key><arg_value>(.*?)</arg_value>"
+ARGUMENT = re.compile(PAIR, re.S)
+CALL = re.compile(f"<tool_call>([\\w.-]+)((?:{PAIR})*)</tool_call>", re.S)
 
 
 def split_thinking(answer, thinking):
@@ -64,11 +65,12 @@ def _value(text, schema):
 
 def calls_in_text(text, tools):
     """[(name, arguments)] of GLM's tags; None where they are broken."""
-    schemas = {tool["function"]["name"]: tool["function"]["parameters"]["properties"] for tool in tools}
+    functions = [tool["function"] for tool in tools]
+    schemas = {function["name"]: function["parameters"]["properties"] for function in functions}
     if CALL.sub("", text).strip():
         return None
     found = []
-    for name, arguments in CALL.findall(text):
+    for name, arguments, *_ in CALL.findall(text):
         try:
             found.append((name, {key: _value(value, schemas.get(name, {}).get(key, {}))
                                  for key, value in ARGUMENT.findall(arguments)}))
@@ -94,7 +96,8 @@ def tools(item, answer):
     return made == wanted, bool(made)
 
 
-JUDGES = {"problem": problem, "problem_chat": problem, "choices": choices, "talk": words, "needle": needle,
+JUDGES = {"problem": problem, "problem_chat": problem, "choices": choices, "talk": words,
+          "needle": needle,
           "tools": tools}
 
 

@@ -24,12 +24,14 @@ import judge
 
 
 def post(url, body, timeout):
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    request = urllib.request.Request(url, json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        raise SystemExit(f"{url}: {error.code} {error.read().decode(errors='replace')[:500]}") from error
+        text = error.read().decode(errors="replace")[:500]
+        raise SystemExit(f"{url}: {error.code} {text}") from error
     except urllib.error.URLError as error:
         raise SystemExit(f"{url}: {error.reason}") from error
 
@@ -49,22 +51,26 @@ def openai_message(message):
     """The OpenAI API wants a call's arguments as JSON text."""
     if not message.get("tool_calls"):
         return message
-    calls = [{**call, "function": {**call["function"], "arguments": json.dumps(call["function"]["arguments"])}}
+    calls = [{**call, "function": {**call["function"],
+                                   "arguments": json.dumps(call["function"]["arguments"])}}
              for call in message["tool_calls"]]
     return {**message, "tool_calls": calls}
 
 
 def chat(args, item, thinking):
-    body = {"model": args.model, "messages": list(map(openai_message, item["messages"])), "temperature": 0, "max_tokens": args.max_tokens,
+    body = {"model": args.model, "messages": list(map(openai_message, item["messages"])),
+            "temperature": 0, "max_tokens": args.max_tokens,
             "chat_template_kwargs": {"enable_thinking": thinking}}
     if item.get("tools"):
         body["tools"] = item["tools"]
     answer = post(args.base_url + "/v1/chat/completions", body, args.timeout)
     choice = answer["choices"][0]
     message = choice["message"]
-    return {"reasoning": message.get("reasoning_content") or "", "content": message.get("content") or "",
+    return {"reasoning": message.get("reasoning_content") or "",
+            "content": message.get("content") or "",
             "tool_calls": message.get("tool_calls"), "finish": choice["finish_reason"],
-            "tokens": answer["usage"]["completion_tokens"], "prompt_tokens": answer["usage"]["prompt_tokens"]}
+            "tokens": answer["usage"]["completion_tokens"],
+            "prompt_tokens": answer["usage"]["prompt_tokens"]}
 
 
 def items_of(args):
@@ -72,7 +78,8 @@ def items_of(args):
         return heldout_items.needle_items(args.tokens, args.num)
     items = heldout_items.load(args.skill)
     if args.skill == "problem":
-        shots = "".join(f"Question: {item['question']}\nAnswer: {item['answer']}\n\n" for item in items[:args.shots])
+        shots = "".join(f"Question: {item['question']}\nAnswer: {item['answer']}\n\n"
+                        for item in items[:args.shots])
         items = [{**item, "shots": shots} for item in items[args.shots:]]
     return items[:args.num]
 
@@ -86,7 +93,8 @@ def ask(args, item):
         thinking = item["thinking"] if args.thinking == "item" else args.thinking == "on"
         answer = chat(args, item, thinking)
     right, form = judge.judge(args.skill, item, answer, thinking)
-    return {"kind": item.get("kind", args.skill), "thinking": thinking, "right": right, "form": form,
+    return {"kind": item.get("kind", args.skill), "thinking": thinking, "right": right,
+            "form": form,
             "wanted": item["answer"], **answer}
 
 
@@ -102,29 +110,34 @@ def report(args, rows, seconds):
     kinds = {}
     for row in rows:
         kinds.setdefault(row["kind"].partition("/")[2] or row["kind"], []).append(row["right"])
-    return {"skill": args.skill, "items": len(rows), "score": round(score, 4), "standard_error": round(error, 4),
+    return {"skill": args.skill, "items": len(rows), "score": round(score, 4),
+            "standard_error": round(error, 4),
             "format_errors": round(broken, 4), "format_standard_error": round(broken_error, 4),
-            "seconds": round(seconds, 2), "prompt_tokens": sum(row["prompt_tokens"] for row in rows),
+            "seconds": round(seconds, 2),
+            "prompt_tokens": sum(row["prompt_tokens"] for row in rows),
             "completion_tokens": sum(row["tokens"] for row in rows),
             "kinds": {kind: {"items": len(found), "score": round(sum(found) / len(found), 4)}
                       for kind, found in sorted(kinds.items())}}
 
 
 def options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--base-url", default="http://127.0.0.1:30000")
     parser.add_argument("--skill", choices=heldout_items.SKILLS, required=True)
     parser.add_argument("--num", type=int, default=heldout_items.COUNT, help="items (default: all)")
     parser.add_argument("--parallel", type=int, default=8, help="requests in flight (default 8)")
     parser.add_argument("--thinking", choices=["item", "on", "off"], default="item")
-    parser.add_argument("--shots", type=int, default=5, help="examples before a plain problem (default 5)")
+    parser.add_argument("--shots", type=int, default=5,
+                        help="examples before a plain problem (default 5)")
     parser.add_argument("--tokens", type=int, default=0, metavar="N",
                         help="needles of about this length instead of the file's five lengths")
     parser.add_argument("--max-tokens", type=int, help="default 512, for needles 128")
     parser.add_argument("--timeout", type=float, default=600, help="seconds a request may take")
     parser.add_argument("--model", default="default", help="model name to send")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
-    parser.add_argument("--show", type=int, default=0, metavar="N", help="print N wrong or broken answers")
+    parser.add_argument("--show", type=int, default=0, metavar="N",
+                        help="print N wrong or broken answers")
     parser.add_argument("--output", metavar="FILE", help="write every answer as JSON lines")
     return parser.parse_args()
 
@@ -146,10 +159,11 @@ def main():
     if args.json:
         print(json.dumps(summary))
         return
-    print(f"{args.skill}: {summary['items']} items, right {100 * summary['score']:.1f} % "
-          f"(+- {100 * summary['standard_error']:.1f}), broken form {100 * summary['format_errors']:.1f} % "
-          f"(+- {100 * summary['format_standard_error']:.1f}), {summary['completion_tokens']} tokens "
-          f"in {summary['seconds']:.1f} s")
+    right, error, broken, broken_error = (100 * summary[key] for key in (
+        "score", "standard_error", "format_errors", "format_standard_error"))
+    print(f"{args.skill}: {summary['items']} items, right {right:.1f} % (+- {error:.1f}), "
+          f"broken form {broken:.1f} % (+- {broken_error:.1f}), "
+          f"{summary['completion_tokens']} tokens in {summary['seconds']:.1f} s")
     for kind, found in summary["kinds"].items():
         print(f"  {kind:14} {found['items']:5}  {100 * found['score']:.1f} %")
 

@@ -10,11 +10,12 @@
     ids, mask = renderer(item)                       # list[int], list[int] of 0 and 1
 
 `sample(skill, rng, split, **kw)` draws one example. `split` is "train" or "heldout"; wordings,
-names, things and numbers of the two never meet (see pools.py), so a held-out score shows skill.
+names, things and combinations of numbers of the two never meet (see pools.py), so that a held-out
+score shows skill.
 All randomness comes from `rng` (random.Random): the same seed gives the same examples.
 
 `Sample` has
-    kind      the skill and its variant, e.g. "tools/parallel"
+    kind      the skill and its variant, e.g. "tools/several"
     messages  OpenAI messages, the last one the assistant's answer; [] for plain completions
     tools     OpenAI tool objects or None
     thinking  whether the prompt opens <think>; the answer then has `reasoning_content`
@@ -25,15 +26,17 @@ and the methods prompt_messages() (all but the last answer) and prompt_text() (p
 
 SKILLS (weights for a training mixture are the trainer's business; SHARES is what we suggest,
 by tokens):
-    problem          plain completion, GSM8K: shots=0..5 (default random) "Question: ...\\nAnswer: ..."
-    problem_chat     the same in chat; thinking=True|False (default random)
-    drill            sums alone, in chat and plain
-    needle           one to three facts in filler; tokens=256..16384 is the length aimed at (default
-                     random, mostly short), met within about a tenth; facts=1..3, distractors=n
-    tools            GLM tool calls: one, several, none, and answers from tool results
-    choices          four-choice questions ending in "Answer: X"
-    talk             about winnow-mini and Winnow, greetings, things it cannot know
-    filler           the needle's filler as plain text: language modelling and long context
+    problem       plain completion as in GSM8K's harness, shots=0..5 (default random)
+    problem_chat  the same in chat; thinking=True|False (default random)
+    drill         sums alone, in chat and plain; thinking=True|False gives chat
+    needle        one to three facts in filler; tokens=256..16384 is the length aimed at (default
+                  random, mostly short), met within about a tenth; facts=1..3, distractors=n
+    tools         GLM tool calls: one, several, none, and answers from tool results;
+                  kind="call"|"result"|"none", thinking
+    choices       four-choice questions ending in "Answer: X"; thinking
+    talk          about winnow-mini and Winnow, greetings, things it cannot know; thinking
+    dialogue      sums, word problems and talk in one conversation; thinking
+    filler        the needle's filler as plain text: language modelling and long context
 
 `render.Renderer(tokenizer)(sample) -> (ids, mask)` writes GLM-5's format without the template
 engine (tests hold it equal to models/winnow-mini/chat_template.jinja). mask is 1 on what the model

@@ -6,13 +6,17 @@ from .systems import system_prompt
 LETTERS = "ABCD"
 # The usual prompt of four-choice evals (simple-evals, MIT), which `winnow eval` sends as well.
 EVAL_PROMPT = (
-    "Answer the following multiple choice question. The last line of your response should be of the "
-    "following format: 'Answer: $LETTER' (without quotes) where LETTER is one of ABCD. Think step by "
+    "Answer the following multiple choice question. The last line of your response should be of "
+    "the "
+    "following format: 'Answer: $LETTER' (without quotes) where LETTER is one of ABCD. Think "
+    "step by "
     "step before answering.\n\n")
 INSTRUCTIONS = {
     "train": [EVAL_PROMPT] * 5 + [
-        "", "Choose the right answer.\n\n", "Which option is right? End with 'Answer: ' and the letter.\n\n",
-        "Read the facts and choose one of A, B, C and D.\n\n", "Answer with one of the four letters.\n\n"],
+        "", "Choose the right answer.\n\n",
+        "Which option is right? End with 'Answer: ' and the letter.\n\n",
+        "Read the facts and choose one of A, B, C and "
+        "D.\n\n", "Answer with one of the four letters.\n\n"],
     "heldout": [EVAL_PROMPT] * 3 + ["Choose one of the four options.\n\n"],
 }
 
@@ -21,20 +25,26 @@ INSTRUCTIONS = {
 # S the subject, V the value.
 ATTRIBUTES = {
     "country": {
-        "capital": ("The capital of {S} is {V}.", ["{V} is the capital of {S}.", "In {S}, the capital is called {V}."],
+        "capital": ("The capital of {S} is {V}.", ["{V} is the capital of {S}.",
+                                                   "In {S}, the capital is called {V}."],
                     ["{S} has the capital {V}."],
-                    ["What is the capital of {S}?", "Which town is the capital of {S}?", "How is the capital of {S} called?"],
+                    ["What is the capital of {S}?", "Which town is the capital of {S}?",
+                     "How is the capital of {S} called?"],
                     ["Which country has the capital {V}?", "{V} is the capital of which country?"],
                     "the country whose capital is {V}"),
-        "coin": ("In {S} people pay with the {V}.", ["The {V} is the coin of {S}.", "{S} uses the {V} as its coin."],
+        "coin": ("In {S} people pay with the {V}.", ["The {V} is the coin of {S}.",
+                                                     "{S} uses the {V} as its coin."],
                  ["The coin of {S} is the {V}."],
-                 ["With what do people pay in {S}?", "Which coin is used in {S}?", "What is the coin of {S}?"],
+                 ["With what do people pay in {S}?", "Which coin is used in {S}?",
+                  "What is the coin of {S}?"],
                  ["In which country do people pay with the {V}?", "Which country uses the {V}?"],
                  "the country that pays with the {V}"),
-        "river": ("The river of {S} is the {V}.", ["The {V} flows through {S}.", "{S} lies on the river {V}."],
+        "river": ("The river of {S} is the {V}.", ["The {V} flows through {S}.",
+                                                   "{S} lies on the river {V}."],
                   ["Through {S} flows the {V}."],
                   ["Which river flows through {S}?", "What is the river of {S}?"],
-                  ["Through which country does the {V} flow?", "The {V} is the river of which country?"],
+                  ["Through which country does the {V} flow?",
+                   "The {V} is the river of which country?"],
                   "the country on the river {V}"),
         "ruler": ("The ruler of {S} is {V}.", ["{V} rules {S}.", "{S} is ruled by {V}."],
                   ["In {S}, {V} is the ruler."],
@@ -51,37 +61,46 @@ ATTRIBUTES = {
                  ["You find the {S} in {V}."],
                  ["Where does the {S} live?", "What is the home of the {S}?"],
                  ["Which animal lives in {V}?"], "the animal that lives in {V}"),
-        "colour": ("The {S} is {V}.", ["The colour of the {S} is {V}."], ["The {S} has the colour {V}."],
+        "colour": ("The {S} is {V}.", ["The colour of the {S} is {V}."],
+                   ["The {S} has the colour {V}."],
                    ["What colour is the {S}?", "Which colour does the {S} have?"],
                    ["Which animal is {V}?"], "the animal that is {V}"),
-        "enemy": ("The enemy of the {S} is the {V}.", ["The {S} fears the {V}.", "The {S} runs away from the {V}."],
+        "enemy": ("The enemy of the {S} is the {V}.", ["The {S} fears the {V}.",
+                                                       "The {S} runs away from the {V}."],
                   ["The {S} has the {V} as its enemy."],
                   ["What is the enemy of the {S}?", "Which animal does the {S} fear?"],
                   ["Which animal fears the {V}?"], "the animal that fears the {V}"),
     },
     "person": {
-        "job": ("{S} works as a {V}.", ["{S} is a {V}.", "The job of {S} is {V}."], ["{S} has the job of a {V}."],
+        "job": ("{S} works as a {V}.", ["{S} is a {V}.", "The job of {S} is {V}."],
+                ["{S} has the job of a {V}."],
                 ["What is the job of {S}?", "What does {S} work as?"],
                 ["Who works as a {V}?", "Who is the {V}?"], "the person who works as a {V}"),
-        "town": ("{S} lives in {V}.", ["The home of {S} is {V}.", "{S} has a house in {V}."], ["In {V} lives {S}."],
+        "town": ("{S} lives in {V}.", ["The home of {S} is {V}.", "{S} has a house in {V}."],
+                 ["In {V} lives {S}."],
                  ["Where does {S} live?", "In which town does {S} live?"],
                  ["Who lives in {V}?"], "the person who lives in {V}"),
         "owns": ("{S} owns the {V}.", ["The {V} belongs to {S}.", "The owner of the {V} is {S}."],
                  ["{S} is the owner of the {V}."],
                  ["What does {S} own?", "Which thing belongs to {S}?"],
-                 ["Who owns the {V}?", "To whom does the {V} belong?"], "the person who owns the {V}"),
-        "friend": ("The friend of {S} is {V}.", ["{S} is a friend of {V}.", "{S} has a friend called {V}."],
+                 ["Who owns the {V}?", "To whom does the {V} belong?"],
+                 "the person who owns the {V}"),
+        "friend": ("The friend of {S} is {V}.", ["{S} is a friend of {V}.",
+                                                 "{S} has a friend called {V}."],
                    ["{S} is the friend of {V}."],
                    ["Who is the friend of {S}?", "What is the name of the friend of {S}?"],
                    ["Who has the friend {V}?"], "the person whose friend is {V}"),
     },
 }
-COMPARED = [("is {n} years old", "oldest", "youngest"), ("is {n} metres tall", "tallest", "shortest"),
+COMPARED = [("is {n} years old", "oldest", "youngest"), ("is {n} metres tall", "tallest",
+                                                         "shortest"),
             ("weighs {n} pounds", "heaviest", "lightest"), ("runs {n} miles", "fastest", "slowest"),
             ("has {n} coins", "richest", "poorest")]
-FOODS = ["grass", "nuts", "leaves", "seeds", "bread", "fish", "berries", "roots", "honey", "corn", "bark",
+FOODS = ["grass", "nuts", "leaves", "seeds", "bread", "fish", "berries", "roots", "honey", "corn",
+         "bark",
          "snails", "worms", "rice", "moss"]
-HOMES = ["the forest", "the hills", "the lake", "the desert", "the sea", "the swamp", "caves", "old trees",
+HOMES = ["the forest", "the hills", "the lake", "the desert", "the sea", "the swamp", "caves",
+         "old trees",
          "the snow", "the fields", "the river", "high towers"]
 JOBS = """baker farmer teacher sailor doctor painter miller tailor driver gardener cook singer writer
     hunter nurse guard judge clerk weaver smith""".split()

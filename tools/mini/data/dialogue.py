@@ -16,6 +16,7 @@ def generate(rng, split, thinking=None):
         earlier += [message for message in part.messages if message["role"] != "system"]
     system = system_prompt(rng, split)
     opening = [{"role": "system", "content": system}] if system else []
-    last.messages = opening + earlier + [message for message in last.messages if message["role"] != "system"]
+    asked = [message for message in last.messages if message["role"] != "system"]
+    last.messages = opening + earlier + asked
     last.kind = "dialogue/" + last.kind.partition("/")[0]
     return last

@@ -22,7 +22,8 @@ MOVES = "walks runs goes comes travels moves hurries wanders climbs turns".split
 STATES = "sleeps waits sings rests works reads stands sits listens talks dreams".split()
 TIMES = """in the morning;in the evening;at night;every day;at noon;once a week;in winter;in spring;
     in summer;after the rain;before sunrise;for a long time;all day;from time to time;now and then;
-    without a word;with great care;as always;as usual;for no reason""".replace("\n    ", "").split(";")
+    without a word;with great care;as always;as usual;for no reason"""
+TIMES = TIMES.replace("\n    ", "").split(";")
 WHERES = ["near the", "behind the", "in front of the", "next to the", "far from the", "above the",
           "under the", "beyond the", "close to the"]
 LINKS = ["and", "but", "while", "because", "so", "although", "until", "when"]
@@ -44,7 +45,7 @@ PLAIN_VERBS = ["wait", "sing", "work", "talk", "rest", "walk", "listen", "read"]
 
 
 def _any(items):
-    """A drawer: rng -> one of the items. Quicker than choice(), and filler is most of the tokens."""
+    """A drawer: rng -> one of the items. Quicker than choice(): filler is most of the tokens."""
     count = len(items)
     return lambda rng: items[int(rng.random() * count)]
 
@@ -68,7 +69,8 @@ def _fields(split):
 def _compiled(split):
     """Patterns as lists of texts and drawers."""
     fields = _fields(split)
-    return [[fields[part] if index % 2 else part for index, part in enumerate(re.split(r"{(\w+)}", pattern))]
+    return [[fields[part] if index % 2 else part
+             for index, part in enumerate(re.split(r"{(\w+)}", pattern))]
             for pattern in PATTERNS[split]]
 
 
@@ -81,9 +83,11 @@ def sentence(rng, split):
 
 _COUNTED = re.compile(r"[0-9]|[A-Za-z]+|[.,:]").findall
 # Words that are one token; others are taken to be a token for every three letters.
-_WHOLE = {word for texts in (PATTERNS["train"], TIMES, WHERES, ADJECTIVES["train"], ANIMALS, WORKERS, NATURE,
+_WHOLE = {word for texts in (PATTERNS["train"], TIMES, WHERES, ADJECTIVES["train"], ANIMALS,
+                             WORKERS, NATURE,
                              ROOMS, VERBS, MOVES, STATES, LINKS, PLAIN_VERBS, pools.SHE["train"],
-                             pools.HE["train"], ["The One Every That A code costs belongs coins kept has"],
+                             pools.HE["train"],
+                             ["The One Every That A code costs belongs coins kept has"],
                              [word for pair in pools.THINGS["train"] for word in pair])
           for text in texts for word in _COUNTED(text)}
 

@@ -26,7 +26,8 @@ FORMS = {
         "fact": "The {K} belongs to {V}.",
         "said": (["The {K} belongs to {V}."] * 3 + [
             "{V} owns the {K}.", "The owner of the {K} is {V}."], ["{V} is the owner of the {K}."]),
-        "asked": (["Who owns the {K}?", "To whom does the {K} belong?", "Who is the owner of the {K}?",
+        "asked": (["Who owns the {K}?", "To whom does the {K} belong?",
+                   "Who is the owner of the {K}?",
                    "Tell me who owns the {K}.", "Whose is the {K}?"],
                   ["Please tell me who the owner of the {K} is."]),
     },
@@ -50,9 +51,12 @@ FORMS = {
     },
 }
 HEADS = {
-    "train": ["", "", "Read this text.\n\n", "Here is a long text.\n\n", "Text:\n", "There is a fact "
-              "in this text. Remember it.\n\n", "Read the text and answer the question at the end.\n\n"],
-    "heldout": ["", "Here is a text. Read it.\n\n", "Read this long text and answer the question.\n\n"],
+    "train": ["", "", "Read this text.\n\n", "Here is a long text.\n\n", "Text:\n",
+              "There is a fact "
+              "in this text. Remember it.\n\n",
+              "Read the text and answer the question at the end.\n\n"],
+    "heldout": ["", "Here is a text. Read it.\n\n",
+                "Read this long text and answer the question.\n\n"],
 }
 ASKS = {
     "train": ["\n\n{}", "\n\n{}", "\n\nQuestion: {}", "\n{}", "\n\nNow answer: {}",

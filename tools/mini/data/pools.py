@@ -70,7 +70,8 @@ def made_up(rng, split):
     def make():
         while True:
             word = _blend(rng) if rng.random() < 0.3 else _syllables(rng)
-            if len(word) > 3 and _SPOKEN(word) and not _UNWANTED.search(word) and word not in _KNOWN:
+            good = len(word) > 3 and _SPOKEN(word) and not _UNWANTED.search(word)
+            if good and word not in _KNOWN:
                 return word.capitalize()
     return draw(rng, split, make)
 

@@ -4,8 +4,10 @@ from .sample import Sample, chat
 from .systems import system_prompt
 
 ASKS = {
-    "train": ["{}", "{}", "{}", "Solve this problem: {}", "{} Show your steps.", "{}\n\nExplain how you get there.",
-              "Can you help me with this? {}", "Here is a problem.\n\n{}", "{} End with #### and the number.",
+    "train": ["{}", "{}", "{}", "Solve this problem: {}", "{} Show your steps.",
+              "{}\n\nExplain how you get there.",
+              "Can you help me with this? {}", "Here is a problem.\n\n{}",
+              "{} End with #### and the number.",
               "Question: {}", "Work it out step by step. {}", "Please solve: {}",
               "{}\nGive the answer after ####.", "I have a question. {}"],
     "heldout": ["{}", "Please help me with this problem: {}", "{} Explain the steps.",
@@ -14,7 +16,7 @@ ASKS = {
 
 
 def completion(rng, split, shots=None):
-    """"Question: ...\\nAnswer: ..." after `shots` worked examples; the last answer is the one asked."""
+    """Question and answer after `shots` worked examples; the last answer is the one judged."""
     if shots is None:
         shots = rng.choice((0, 1, 2, 3, 4, 5, 5))
     pieces = []

@@ -5,11 +5,13 @@ from .systems import system_prompt
 from .talk_lines import DONT_KNOW, INTENTS, UNKNOWN
 
 OPENINGS = {
-    "train": ["", "", "", "", "Hi. ", "Hello! ", "I have a question. ", "Please tell me: ", "One more thing: ", "I am new here. ",
+    "train": ["", "", "", "", "Hi. ", "Hello! ", "I have a question. ", "Please tell me: ",
+              "One more thing: ", "I am new here. ",
               "Quick question: ", "Sorry, ", "OK. ", "Hey, ", "A question: ", "Now, ", "And "],
     "heldout": ["", "", "Hello. ", "Please, ", "One question: ", "Good. ", "I am new. "],
 }
-ENDINGS = {"train": ["", "", "", "", "", " Thanks.", " Be short.", " Please answer.", " Thank you!", " I want to know."],
+ENDINGS = {"train": ["", "", "", "", "", " Thanks.", " Be short.", " Please answer.", " Thank you!",
+                     " I want to know."],
            "heldout": ["", "", "", " Please be short.", " I want a short answer."]}
 TYPED = ["{}", "{}", "{}", "{}", "lower", "bare"]
 THOUGHTS = {"self": "This is about me or about Winnow.", "small": "This is small talk.",
@@ -21,7 +23,8 @@ def _dressed(rng, split, question):
     """The question with an opening and an ending, sometimes typed carelessly."""
     opening = rng.choice(OPENINGS[split])
     if opening.endswith(", ") or opening.endswith(": ") or opening == "And ":
-        question = question[0].lower() + question[1:] if not question.startswith(("I ", "Winnow")) else question
+        if not question.startswith(("I ", "Winnow")):
+            question = question[0].lower() + question[1:]
     text = opening + question + rng.choice(ENDINGS[split])
     style = rng.choice(TYPED)
     if style == "lower":

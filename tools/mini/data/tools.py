@@ -8,18 +8,22 @@ from .tool_schemas import KINDS, make_function
 
 REQUESTS = {
     "train": ["Please {}.", "{}.", "Can you {}?", "I want to {}.", "I need to {}.", "Could you {}?",
-              "Help me to {}.", "{}, please.", "I would like to {}.", "Hello, can you {}?", "Now {}."],
-    "heldout": ["Hello, please {}.", "Could you please {}?", "I would like you to {}.", "You need to {}."],
+              "Help me to {}.", "{}, please.", "I would like to {}.", "Hello, can you {}?",
+              "Now {}."],
+    "heldout": ["Hello, please {}.", "Could you please {}?", "I would like you to {}.",
+                "You need to {}."],
 }
 JOINTS = {"train": [" and another {}", ", then another {}", " and one more {}"],
           "heldout": [" and also another {}"]}
 TWO = {"train": ["{} and {}", "{}, then {}", "{} and also {}", "{}. After that, {}"],
        "heldout": ["first {}, then {}"]}
 RESULTS = {
-    "status": lambda rng, split: rng.choice(("done", "ready", "open", "closed", "booked", "sent", "late",
+    "status": lambda rng, split: rng.choice(("done", "ready", "open", "closed", "booked", "sent",
+                                             "late",
                                              "waiting", "saved", "paid")),
     "id": lambda rng, split: pools.draw(rng, split, lambda: rng.randint(1000, 99999)),
-    "price": lambda rng, split: pools.draw(rng, split, lambda: rng.randint(1, 99) + rng.choice((0, 0.5, 0.25))),
+    "price": lambda rng, split: pools.draw(
+        rng, split, lambda: rng.randint(1, 99) + rng.choice((0, 0.5, 0.25))),
     "temperature": lambda rng, split: rng.randint(-9, 39),
     "sky": lambda rng, split: rng.choice(("clear", "cloudy", "dark", "grey", "blue")),
     "owner": lambda rng, split: pools.person(rng, split)[0],
@@ -28,7 +32,8 @@ RESULTS = {
     "time": lambda rng, split: f"{rng.randint(0, 23)}:{rng.randint(10, 59)}",
     "colour": lambda rng, split: rng.choice(pools.COLOURS["train"]),
 }
-ERRORS = {"train": ["not found", "no free place", "access denied", "the service is closed", "wrong id", "too late"],
+ERRORS = {"train": ["not found", "no free place", "access denied", "the service is closed",
+                    "wrong id", "too late"],
           "heldout": ["the place is closed", "id not found"]}
 
 
@@ -134,12 +139,13 @@ def _no_call(rng, split, functions, thinking):
     if rng.random() < 0.5:
         question, answer, words = talk.pair(rng, split)
     else:
-        missing = make_function(rng, split, [function.name for function in functions])
-        question = _sentence(rng, split, _request(rng, missing, _arguments(rng, split, missing)))
-        answer, words = f"I have no tool to {missing.verb} a {missing.noun}.", ["no tool", missing.noun]
+        other = make_function(rng, split, [function.name for function in functions])
+        question = _sentence(rng, split, _request(rng, other, _arguments(rng, split, other)))
+        answer, words = f"I have no tool to {other.verb} a {other.noun}.", ["no tool", other.noun]
     message = {"role": "assistant", "content": answer}
     if thinking:
-        message["reasoning_content"] = "This needs no tool." if words[0] != "no tool" else "No tool does this."
+        missing = words[0] == "no tool"
+        message["reasoning_content"] = "No tool does this." if missing else "This needs no tool."
     return [{"role": "user", "content": question}, message], words
 
 
@@ -156,7 +162,8 @@ def generate(rng, split, thinking=None, kind=None):
     if system:
         messages.append({"role": "system", "content": system})
     if rng.random() < 0.12:  # an earlier exchange
-        earlier, _ = _answered(rng, split, _turn(rng, split, rng.sample(functions, len(functions)), False), False)
+        earlier, _ = _answered(rng, split, _turn(rng, split, rng.sample(functions, len(functions)),
+                                                 False), False)
         messages += earlier
     if kind == "none":
         turn, answer = _no_call(rng, split, functions, thinking)

@@ -12,7 +12,8 @@ HELDOUT_OPENERS = "on Saturday|the day after,|in autumn|before lunch|at the end 
 WORDINGS = {
     # One owner, a changing number of things.
     "have": ([
-        "{A} has {n} {o}.", "{A} owns {n} {o}.", "there are {n} {o} in {h} room, and {A} counts them.",
+        "{A} has {n} {o}.", "{A} owns {n} {o}.",
+        "there are {n} {o} in {h} room, and {A} counts them.",
         "{A} starts with {n} {o}.", "{A} has a collection of {n} {o}.",
         "{A} keeps {n} {o} in a box.", "{A} brings {n} {o}.", "at first {A} has {n} {o}.",
         "{A} had {n} {o} at the start.", "{A} holds {n} {o}.",
@@ -52,7 +53,8 @@ WORDINGS = {
         "{A} now has {k} times as many {o} as before."],
         ["the {o} become {k} times as many as before."]),
     "halve": ([
-        "{A} gives half of the {o} to {B}.", "half of the {o} are lost.", "{A} sells half of the {o}.",
+        "{A} gives half of the {o} to {B}.", "half of the {o} are lost.",
+        "{A} sells half of the {o}.",
         "{B} takes half of them.", "{p} gives half of them away.", "{A} loses half of {h} {o}."],
         ["half of the {o} are given to {B}.", "{p} sells half of them."]),
     "part": ([
@@ -64,7 +66,8 @@ WORDINGS = {
         "{B} brings {k} boxes, and each box holds {m} {o}.",
         "{A} finds {k} bags, each with {m} {o}.", "{p} buys {k} packs of {m} {o}.",
         "{B} gives {A} {k} packs with {m} {o} in each."],
-        ["{A} gets {k} boxes, and each box holds {m} {o}.", "{B} brings {k} bags of {m} {o} each."]),
+        ["{A} gets {k} boxes, and each box holds {m} {o}.",
+         "{B} brings {k} bags of {m} {o} each."]),
     "now?": ([
         "how many {o} does {A} have now?", "how many {o} does {A} have in the end?",
         "how many {o} are there now?", "how many {o} does {A} have left?",
@@ -81,7 +84,8 @@ WORDINGS = {
          "they are put into {k} boxes, the same number in each. How many {o} are in each box?"]),
     "idle": ([
         "{A} is {n} years old.", "it is {n} degrees outside.", "the house has {n} windows.",
-        "{A} lives at number {n}.", "the bus comes every {n} minutes.", "{h} brother is {n} years old.",
+        "{A} lives at number {n}.", "the bus comes every {n} minutes.",
+        "{h} brother is {n} years old.",
         "the shop is {n} steps away."],
         ["{h} sister is {n} years old.", "the station is {n} steps away."]),
 
@@ -117,7 +121,8 @@ WORDINGS = {
         "how many {o} do they have together?", "how many {o} do they have in all?",
         "what is the total number of {o}?", "how many {o} are there altogether?",
         "how many {o} do all of them have in total?"],
-        ["what is the number of {o} that they have together?", "how many {o} in all do they have?"]),
+        ["what is the number of {o} that they have together?",
+         "how many {o} in all do they have?"]),
     "of?": ([
         "how many {o} does {A} have?", "what is the number of {o} that {A} has?",
         "how many does {A} have?"],

@@ -5,14 +5,16 @@ WORDINGS.update({
     "buy": ([
         "{A} buys {n} {o} for {c} {u} each.", "{A} buys {n} {o} at {c} {u} each.",
         "{A} buys {n} {o}, each for {c} {u}.", "{A} gets {n} {o}, and each costs {c} {u}.",
-        "one {s} costs {c} {u}, and {A} buys {n}.", "{n} {o} at {c} {u} each are on the list of {A}.",
+        "one {s} costs {c} {u}, and {A} buys {n}.",
+        "{n} {o} at {c} {u} each are on the list of {A}.",
         "{A} pays for {n} {o} that cost {c} {u} each.", "each {s} costs {c} {u}. {A} takes {n}."],
         ["one {s} costs {c} {u}, and {A} takes {n} of them.", "{A} gets {n} {o} at {c} {u} each."]),
     "buy more": ([
         "{p} also buys {n} {o} for {c} {u} each.", "{p} also gets {n} {o} at {c} {u} each.",
         "there are also {n} {o}, each for {c} {u}.", "{A} adds {n} {o} at {c} {u} each.",
         "{p} takes {n} {o} too, and each costs {c} {u}."],
-        ["{p} also takes {n} {o} for {c} {u} each.", "{A} also pays for {n} {o} that cost {c} {u} each."]),
+        ["{p} also takes {n} {o} for {c} {u} each.",
+         "{A} also pays for {n} {o} that cost {c} {u} each."]),
     "buy one": ([
         "{p} also buys a {s} for {c} {u}.", "{A} pays {c} {u} for a {s} too.",
         "a {s} for {c} {u} comes on top.", "{p} adds one {s}, which costs {c} {u}."],
@@ -23,14 +25,16 @@ WORDINGS.update({
         ["the total is cut by {n} {u}."]),
     "cost?": ([
         "how much does {A} pay?", "how many {u} does {A} spend in total?",
-        "what does {A} pay in all?", "how many {u} does {p} need?", "what is the total price in {u}?"],
+        "what does {A} pay in all?", "how many {u} does {p} need?",
+        "what is the total price in {u}?"],
         ["how many {u} does {p} pay in all?"]),
     "pays": ([
         "{A} pays with {n} {u}.", "{A} had {n} {u}.", "{A} gives the seller {n} {u}.",
         "there were {n} {u} in {h} purse."],
         ["{A} had {n} {u} in {h} purse."]),
     "change?": ([
-        "how many {u} does {p} get back?", "how many {u} are left?", "how much change does {A} get?",
+        "how many {u} does {p} get back?", "how many {u} are left?",
+        "how much change does {A} get?",
         "how much money does {A} have left?", "how many {u} does {A} have after that?"],
         ["how much money does {A} get back?"]),
     "split?": ([
@@ -42,7 +46,8 @@ WORDINGS.update({
     "rate": ([
         "{A} makes {n} {o} a day.", "{A} makes {n} {o} every day.", "each day {A} makes {n} {o}.",
         "a worker called {A} packs {n} {o} per day.", "{A} sells {n} {o} every day.",
-        "{A} can finish {n} {o} a day.", "every day {A} paints {n} {o}.", "{n} {o} a day is what {A} makes."],
+        "{A} can finish {n} {o} a day.", "every day {A} paints {n} {o}.",
+        "{n} {o} a day is what {A} makes."],
         ["each day {A} sells {n} {o}.", "{A} can make {n} {o} per day."]),
     "helper": ([
         "{B} makes {n} {o} a day.", "{B} makes {n} every day.", "with the help of {B}, who makes "
@@ -84,7 +89,8 @@ WORDINGS.update({
         "{A} has worked {k} hours."],
         ["{A} works for {k} hours this week."]),
     "spend": ([
-        "{p} spends {n} {u} on food.", "{p} pays {n} {u} for a coat.", "{n} {u} go to the landlord.",
+        "{p} spends {n} {u} on food.", "{p} pays {n} {u} for a coat.",
+        "{n} {u} go to the landlord.",
         "{A} gives {n} {u} to {h} mother.", "{p} spends {n} {u}."],
         ["{A} pays {n} {u} for food."]),
     "saved": ([
@@ -100,13 +106,15 @@ WORDINGS.update({
         "there are {k} boxes with {n} {o} in each.", "{A} has {k} boxes of {n} {o} each.",
         "{k} bags hold {n} {o} each.", "a cart carries {k} boxes, and in each there are {n} {o}.",
         "{A} fills {k} boxes with {n} {o} each.", "on each of {k} shelves there are {n} {o}."],
-        ["there are {k} bags, and in each there are {n} {o}.", "{A} has {k} shelves with {n} {o} on each."]),
+        ["there are {k} bags, and in each there are {n} "
+         "{o}.", "{A} has {k} shelves with {n} {o} on each."]),
     "damaged": ([
         "{n} of the {o} are broken and cannot be used.", "{n} {o} are missing.",
         "{A} takes out {n} {o}.", "{n} {o} are sold at once."],
         ["{A} finds that {n} {o} are missing."]),
     "loose": ([
-        "{n} more {o} lie on the table.", "there are also {n} loose {o}.", "another {n} {o} are added."],
+        "{n} more {o} lie on the table.", "there are also {n} loose {o}.",
+        "another {n} {o} are added."],
         ["{n} loose {o} are added."]),
     "repack?": ([
         "the {o} are put into bags of {k}. How many bags are there?",
@@ -130,7 +138,8 @@ WORDINGS.update({
         "{n} of them leave.", "then {n} people go home.", "{n} people stand up and leave."],
         ["then {n} guests go home."]),
     "free?": ([
-        "how many seats are free?", "how many seats are still free?", "how many seats are empty now?"],
+        "how many seats are free?", "how many seats are still free?",
+        "how many seats are empty now?"],
         ["how many seats are still empty?"]),
     "seats?": ([
         "how many people are sitting now?", "how many seats are taken now?"],
@@ -183,7 +192,8 @@ WORDINGS.update({
         ["for {k} days {A} rides {m} miles every day."]),
     "trip more": ([
         "after that {p} goes {n} miles by bus.", "then {A} goes another {n} miles.",
-        "{p} goes {n} miles more on the last day."], ["on the last day {A} goes another {n} miles."]),
+        "{p} goes {n} miles more on the last day."],
+        ["on the last day {A} goes another {n} miles."]),
     "trip back": ([
         "{p} has planned {n} miles in all.", "the whole way is {n} miles long.",
         "the town is {n} miles away."], ["the way to the town is {n} miles long."]),
@@ -203,21 +213,25 @@ WORDINGS.update({
     "other colour": ([
         "{n} are {x}.", "{n} others are {x}.", "another {n} are {x}."], ["{n} more are {x}."]),
     "colour rest?": ([
-        "the rest are {x}. How many {x} {o} are there?", "all others are {x}. How many {o} are {x}?",
+        "the rest are {x}. How many {x} {o} are "
+        "there?", "all others are {x}. How many {o} are {x}?",
         "how many {o} are {x}, if all the rest are?"],
         ["all the rest are {x}. How many {x} {o} are there?"]),
     "rest boxed?": ([
-        "the rest are {x} and are put into {k} boxes, the same number in each. How many are in one box?",
+        "the rest are {x} and are put into {k} boxes, the same number in each. How many are in "
+        "one box?",
         "the rest are {x}. They are divided into {k} equal groups. How many are in each group?"],
         ["the rest are {x} and are divided equally among {k} people. How many does each get?"]),
 
     "recipe": ([
-        "one cake needs {m} {o}.", "for each cake {A} needs {m} {o}.", "{A} uses {m} {o} for one cake.",
+        "one cake needs {m} {o}.", "for each cake {A} needs {m} {o}.",
+        "{A} uses {m} {o} for one cake.",
         "each cake takes {m} {o}."], ["{A} needs {m} {o} for one cake."]),
     "bake": ([
         "{A} bakes {k} cakes.", "{p} makes {k} cakes.", "{k} cakes are baked."],
         ["{A} makes {k} of these cakes."]),
     "cakes?": ([
-        "how many cakes can {A} make with the rest?", "how many cakes can be made from what is left?"],
+        "how many cakes can {A} make with the "
+        "rest?", "how many cakes can be made from what is left?"],
         ["how many cakes can {p} make from the rest?"]),
 })

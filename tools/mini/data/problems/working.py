@@ -30,7 +30,8 @@ def shopping(story):
     ending = story.rng.choice(("cost?", "change?", "change?", "split?"))
     divisors = [k for k in range(2, 10) if total % k == 0 and total // k < 100]
     if ending == "change?":
-        bill = story.note(total + story.rng.choice((story.rng.randint(1, 40), -total % 10, -total % 50,
+        bill = story.note(total + story.rng.choice((story.rng.randint(1, 40), -total % 10,
+                                                    -total % 50,
                                                     -total % 100)) or total + 10)
         story.say("pays", n=bill, **words)
         story.say("change?", **words)
