@@ -10,6 +10,7 @@
 
 #include "app/arguments.h"
 #include "app/bench_offline.h"
+#include "app/eval.h"
 #include "app/generate.h"
 #include "app/inspect.h"
 #include "app/score.h"
@@ -29,6 +30,7 @@ int run(std::vector<std::string> args) {
   CLI::App* bench = app.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
   winnow::app::add_bench_offline(*bench);
+  winnow::app::add_eval(app);
   winnow::log::setup("info");
   try {
     args = winnow::app::with_full_flags(app, std::move(args));

@@ -28,7 +28,7 @@ struct LongBenchOptions {
   int64_t num_examples = 0;
   int64_t min_context_length = 0;  // characters
   int64_t max_context_length = 0;  // 0: any
-  std::string categories;          // of "domain", comma-separated; "": all
+  std::string categories = {};     // of "domain", comma-separated; "": all
 };
 
 // Fields _id, domain, difficulty, question, choice_A to choice_D, answer, context. Throws Error.

@@ -15,7 +15,7 @@ namespace winnow::eval {
 
 struct HumanevalOptions {
   int64_t num_examples = 0;  // 0: all, else drawn by Random(0)
-  std::function<ProgramEnd(const std::string& program)> run;
+  std::function<ProgramEnd(const std::string& program)> run = {};
 };
 
 // Fields task_id, prompt, entry_point, test. Repeats are the samples of pass@k. Throws Error.

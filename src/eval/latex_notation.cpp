@@ -152,6 +152,20 @@ std::string_view without_units(std::string_view text) {
   return is_number(number) ? number : text;
 }
 
+// x_{1} -> x_1, x^{2} -> x^2
+std::string without_lone_braces(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    out.push_back(text[i]);
+    const bool index = text[i] == '_' || text[i] == '^';
+    if (index && i + 3 < text.size() && text[i + 1] == '{' && text[i + 3] == '}') {
+      out.push_back(text[i + 2]);
+      i += 3;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string plain_latex(std::string_view latex) {
@@ -179,7 +193,7 @@ std::string plain_latex(std::string_view latex) {
       out.push_back(' ');  // keeps "\pi x" and two words apart
     }
   }
-  return out;
+  return without_lone_braces(out);
 }
 
 }  // namespace winnow::eval

@@ -19,7 +19,7 @@ struct NeedleOptions {
   int64_t num_distractors = 3;                         // needles of other names, elsewhere
   uint64_t seed = 0;
   // Tokens of a sentence; words where there is no function.
-  std::function<int64_t(std::string_view)> count;
+  std::function<int64_t(std::string_view)> count = {};
 };
 
 // Categories are "LENGTH/DEPTH": "4096/50" is 4096 units long with the needle in the middle.

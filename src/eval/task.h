@@ -39,4 +39,7 @@ struct Task {
   std::vector<std::string> notes;  // what a reader of the score must know
 };
 
+// Equal for equal prompts and right answers, whichever file they came from: 16 hexadecimal digits.
+std::string questions_fingerprint(const Task& task);
+
 }  // namespace winnow::eval

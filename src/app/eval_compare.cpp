@@ -1,0 +1,81 @@
+#include "app/eval_compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "app/eval.h"
+#include "base/error.h"
+#include "eval/compare.h"
+
+namespace winnow::app {
+namespace {
+
+bool is_server(const std::string& side) { return side.find("://") != std::string::npos; }
+
+struct CompareState {
+  std::string a;
+  std::string b;
+  EvalOptions options;
+  std::string eval_name;
+  OptionTable table;
+
+  CompareState() : table(eval_option_table(options, "")) {
+    table.section("Comparison");
+    table.text("--eval-name", eval_name, "NAME", "What to ask the servers.");
+  }
+};
+
+// The samples file of one side: asks the server first where the side is one.
+std::string samples_of(const std::string& side, const char* letter, EvalOptions options) {
+  if (!is_server(side)) return side;
+  options.base_url = side;
+  options.json = false;
+  options.print = false;
+  if (!options.output.empty()) {
+    const std::string ending = options.output.ends_with(".jsonl") ? ".jsonl" : "";
+    options.output.resize(options.output.size() - ending.size());
+    options.output += fmt::format("_{}{}", letter, ending);
+  }
+  return run_eval(options).samples_path;
+}
+
+void run_compare(CompareState& state) {
+  if (is_server(state.a) || is_server(state.b)) {
+    state.table.apply();  // for the name alone: which defaults hold depends on it
+    const auto& names = eval_names();
+    if (std::find(names.begin(), names.end(), state.eval_name) == names.end()) {
+      throw_error("--eval-name {}: servers are asked one of {}", state.eval_name,
+                  fmt::join(names, ", "));
+    }
+    state.options = default_eval_options(state.eval_name);
+  }
+  state.table.apply();
+  if (!state.options.resume.empty()) {
+    throw_error("--resume {}: finish that run with winnow eval {}, then compare its file",
+                state.options.resume, state.eval_name);
+  }
+  const std::string path_a = samples_of(state.a, "a", state.options);
+  const std::string path_b = samples_of(state.b, "b", state.options);
+  const eval::Comparison comparison = eval::compare_samples(path_a, path_b);
+  const std::string text = state.options.json ? json::dump(eval::to_json(comparison)) + "\n"
+                                              : eval::comparison_text(comparison);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace
+
+void add_eval_compare(CLI::App& eval) {
+  auto state = std::make_shared<CompareState>();
+  CLI::App* compare =
+      eval.add_subcommand("compare", "The paired difference between two servers or samples files");
+  compare->add_option("A", state->a, "URL of a server, or a samples file")->required();
+  compare->add_option("B", state->b, "The same; the difference is B - A")->required();
+  state->table.register_on(*compare);
+  compare->callback([state] { run_compare(*state); });
+}
+
+}  // namespace winnow::app
