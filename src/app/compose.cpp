@@ -8,7 +8,7 @@
 #include "kv/kv_storage.h"
 #include "model/decoder.h"
 #include "model/memory_plan.h"
-#include "server/text_prefix.h"
+#include "text/text_prefix.h"
 
 namespace winnow::app {
 namespace {
@@ -108,7 +108,7 @@ server::ServerConfig server_config(const ServeOptions& options, const Compositio
   config.weight_version = options.weight_version;
   config.vocab_size = composition.model->config.vocab_size;
   config.text_prefix_ids =
-      server::load_text_prefix(composition.tokenizer_path, *composition.tokenizer);
+      text::load_text_prefix(composition.tokenizer_path, *composition.tokenizer);
   if (options.sampling_defaults == "model") {
     config.sampling_defaults = server::load_sampling_defaults(options.model_path);
   }

@@ -12,7 +12,7 @@
 #include "base/trace.h"
 #include "server/choice_output.h"
 #include "server/server_config.h"
-#include "server/text_prefix.h"
+#include "text/text_prefix.h"
 
 namespace winnow::app {
 namespace {
@@ -46,7 +46,7 @@ class QueueSink final : public engine::TokenSink {
 std::vector<int32_t> prompt_ids(const GenerateOptions& options, const Composition& composition) {
   if (options.chat.empty()) {
     std::vector<int32_t> ids =
-        server::load_text_prefix(composition.tokenizer_path, *composition.tokenizer);
+        text::load_text_prefix(composition.tokenizer_path, *composition.tokenizer);
     const auto text = composition.tokenizer->encode(options.prompt, text::ControlTokens::kParse);
     ids.insert(ids.end(), text.begin(), text.end());
     return ids;

@@ -1,4 +1,4 @@
-#include "server/text_prefix.h"
+#include "text/text_prefix.h"
 
 #include <fstream>
 #include <iterator>
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-namespace winnow::server {
+namespace winnow::text {
 namespace {
 
 std::optional<json::Value> read_json(const std::string& path) {
@@ -21,7 +21,7 @@ std::optional<json::Value> read_json(const std::string& path) {
 
 // A TemplateProcessing step: {"single": [{"SpecialToken": {"id": "<bos>"}}, {"Sequence": ...}]}.
 void append_template_prefix(const json::Value& step,
-                            const text::Tokenizer& tokenizer,
+                            const Tokenizer& tokenizer,
                             std::vector<int32_t>& prefix) {
   const json::Value* single = step.find("single");
   if (single == nullptr || !single->is_array()) return;
@@ -35,7 +35,7 @@ void append_template_prefix(const json::Value& step,
 }
 
 void read_post_processor(const json::Value& processor,
-                         const text::Tokenizer& tokenizer,
+                         const Tokenizer& tokenizer,
                          std::vector<int32_t>& prefix) {
   append_template_prefix(processor, tokenizer, prefix);
   const json::Value* steps = processor.find("processors");  // of a Sequence
@@ -48,7 +48,7 @@ void read_post_processor(const json::Value& processor,
 }  // namespace
 
 std::vector<int32_t> load_text_prefix(const std::string& tokenizer_path,
-                                      const text::Tokenizer& tokenizer) {
+                                      const Tokenizer& tokenizer) {
   std::vector<int32_t> prefix;
   if (const auto file = read_json(tokenizer_path + "/tokenizer.json")) {
     if (const json::Value* processor = file->find("post_processor")) {
@@ -67,4 +67,4 @@ std::vector<int32_t> load_text_prefix(const std::string& tokenizer_path,
   return prefix;
 }
 
-}  // namespace winnow::server
+}  // namespace winnow::text
