@@ -1,0 +1,136 @@
+#include "bench/load_generator.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace winnow::bench {
+
+namespace {
+
+constexpr std::chrono::milliseconds kShowEvery{200};
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+int64_t as_ns(SteadyTime time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+class Load {
+ public:
+  Load(StreamClient& client, std::vector<PlannedRequest> requests, const LoadOptions& options)
+      : client_(client), requests_(std::move(requests)), options_(options) {
+    records_.resize(requests_.size());
+  }
+
+  std::vector<RequestRecord> run() {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < requests_.size(); ++i) {
+      const SteadyTime due = start + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                         std::chrono::duration<double>(requests_[i].due_s));
+      records_[i].due_ns = as_ns(due);
+      wait_until([&] { return std::chrono::steady_clock::now() >= due; }, due);
+      wait_until(
+          [&] {
+            return options_.max_concurrency <= 0 || num_in_flight() < options_.max_concurrency;
+          },
+          SteadyTime::max());
+      send(i);
+    }
+    wait_until([&] { return num_in_flight() == 0; }, SteadyTime::max());
+    client_.wait();
+    return std::move(records_);
+  }
+
+ private:
+  class Reader final : public StreamReader {
+   public:
+    Reader(Load& load, RequestRecord& record)
+        : load_(load), record_(record), events_(load.options_.events, record) {}
+
+    void on_start(int64_t now_ns) override { record_.start_ns = now_ns; }
+
+    void on_event(std::string_view data, int64_t received_ns) override {
+      const size_t before = record_.events.size();
+      events_.on_event(data, received_ns);
+      if (record_.events.size() > before) {
+        load_.progress_.tokens.fetch_add(record_.events.back().num_tokens,
+                                         std::memory_order_relaxed);
+      }
+    }
+
+    void on_end(StreamEnd end) override {
+      record_.end_ns = end.end_ns;
+      if (!end.error.empty()) {
+        record_.error = std::move(end.error);
+      } else if (end.reply.content_type.starts_with("text/event-stream") &&
+                 end.reply.status == 200) {
+        events_.on_stream_end();
+      } else {
+        events_.on_body(end.reply.status, end.reply.body, end.end_ns);
+      }
+      if (!record_.ok()) load_.progress_.failed.fetch_add(1);
+      load_.progress_.done.fetch_add(1);
+      const std::lock_guard lock(load_.mutex_);
+      load_.changed_.notify_one();
+    }
+
+   private:
+    Load& load_;
+    RequestRecord& record_;
+    EventReader events_;
+  };
+
+  int64_t num_in_flight() const { return progress_.started - progress_.done; }
+
+  void send(size_t i) {
+    records_[i].prompt_len = requests_[i].prompt_len;
+    records_[i].output_len = requests_[i].output_len;
+    progress_.started.fetch_add(1);
+    client_.start({.target = options_.target, .body = std::move(requests_[i].body)},
+                  std::make_shared<Reader>(*this, records_[i]));
+  }
+
+  // Wakes for answers, at the time, and to show progress.
+  template <typename Condition>
+  void wait_until(const Condition& condition, SteadyTime time) {
+    std::unique_lock lock(mutex_);
+    while (!condition()) {
+      const SteadyTime next_show = shown_ + kShowEvery;
+      if (!options_.show) {
+        if (time == SteadyTime::max()) {
+          changed_.wait(lock);
+        } else {
+          changed_.wait_until(lock, time);
+        }
+        continue;
+      }
+      changed_.wait_until(lock, std::min(time, next_show));
+      if (std::chrono::steady_clock::now() < next_show) continue;
+      shown_ = std::chrono::steady_clock::now();
+      lock.unlock();
+      options_.show(progress_);
+      lock.lock();
+    }
+  }
+
+  StreamClient& client_;
+  std::vector<PlannedRequest> requests_;
+  const LoadOptions& options_;
+  std::vector<RequestRecord> records_;  // a reader writes its own; its size does not change
+  LoadProgress progress_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  SteadyTime shown_{};
+};
+
+}  // namespace
+
+std::vector<RequestRecord> run_load(StreamClient& client,
+                                    std::vector<PlannedRequest> requests,
+                                    const LoadOptions& options) {
+  return Load(client, std::move(requests), options).run();
+}
+
+}  // namespace winnow::bench
