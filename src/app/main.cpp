@@ -10,6 +10,8 @@
 
 #include "app/arguments.h"
 #include "app/bench_offline.h"
+#include "app/bench_one.h"
+#include "app/bench_serving.h"
 #include "app/eval.h"
 #include "app/generate.h"
 #include "app/inspect.h"
@@ -30,6 +32,8 @@ int run(std::vector<std::string> args) {
   CLI::App* bench = app.add_subcommand("bench", "Measure speed");
   bench->require_subcommand(1);
   winnow::app::add_bench_offline(*bench);
+  winnow::app::add_bench_one(*bench);
+  winnow::app::add_bench_serving(*bench);
   winnow::app::add_eval(app);
   winnow::log::setup("info");
   try {

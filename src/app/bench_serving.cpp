@@ -1,0 +1,114 @@
+#include "app/bench_serving.h"
+
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+#include "app/bench_serving_options.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "bench/serving_plot.h"
+
+namespace winnow::app {
+
+namespace {
+
+void append_line(const std::string& path, const json::Value& value) {
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  file << json::dump(value, json::Style::kPython) << '\n';
+  if (!file.flush()) throw_error("--output-file {}: cannot be written", path);
+}
+
+void write_plot(const std::string& path, const std::string& svg) {
+  std::ofstream file(path, std::ios::binary);
+  file << svg;
+  if (!file.flush()) throw_error("--plot {}: cannot be written", path);
+}
+
+std::string output_file(const BenchServingOptions& options, const bench::ServingOptions& serving) {
+  if (!options.output_file.empty()) return options.output_file;
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return bench::default_output_file(serving, local.tm_mon + 1, local.tm_mday);
+}
+
+std::string plot_title(const bench::ServingOptions& options) {
+  return fmt::format("winnow bench serving: {} at {}, {} prompts of {}", options.format->name,
+                     options.url.text(), options.dataset.num_prompts, options.dataset.name);
+}
+
+// One run with its report, its line of JSON and its warnings.
+bench::ServingResult measure(bench::ServingBench& bench,
+                             const BenchServingOptions& options,
+                             int64_t run_idx) {
+  bench::ServingResult result = bench.run(run_idx);
+  bench::ServingOptions shown = bench.options();
+  shown.seed += run_idx;
+  fmt::print("{}", bench::serving_report(shown, result.metrics, options.report));
+  std::fflush(stdout);
+  for (const std::string& text : bench::warnings(result.records, result.metrics)) {
+    log::warn("{}", text);
+  }
+  append_line(output_file(options, shown), bench::serving_json(shown, result, options.report));
+  return result;
+}
+
+bool run_sweep(bench::ServingBench& bench, const BenchServingOptions& options) {
+  const Sweep sweep = parse_sweep(options.sweep);
+  std::vector<bench::SweepPoint> points;
+  bool any = false;
+  for (const double value : sweep.values) {
+    if (sweep.name == "concurrency") {
+      bench.options().max_concurrency = std::llround(value);
+    } else {
+      bench.options().request_rate = value;
+    }
+    const auto run_idx = static_cast<int64_t>(points.size());
+    points.push_back({fmt::format("{:g}", value), measure(bench, options, run_idx).metrics});
+    any = any || points.back().metrics.completed > 0;
+  }
+  fmt::print("\n{}", bench::sweep_table(sweep.name, points));
+  if (!options.plot.empty()) {
+    write_plot(options.plot, bench::sweep_plot(plot_title(bench.options()), points));
+  }
+  return any;
+}
+
+void run_serving(BenchServingOptions& options, OptionTable& table) {
+  table.apply();
+  resolve(options);
+  if (!options.sweep.empty()) parse_sweep(options.sweep);  // before the wait for the server
+  bench::ServingBench bench(options.serving, [](const std::string& line) {
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  });
+  bool any = false;
+  if (options.sweep.empty()) {
+    const bench::ServingResult result = measure(bench, options, 0);
+    any = result.metrics.completed > 0;
+    if (!options.plot.empty()) {
+      write_plot(options.plot, bench::run_plot(plot_title(bench.options()), result.records));
+    }
+  } else {
+    any = run_sweep(bench, options);
+  }
+  if (!any) throw_error("every request failed");
+}
+
+}  // namespace
+
+void add_bench_serving(CLI::App& bench) {
+  struct State {
+    BenchServingOptions options;
+    OptionTable table = bench_serving_option_table(options);
+  };
+  auto state = std::make_shared<State>();
+  CLI::App* serving = bench.add_subcommand("serving", "A load on a server, and the report on it");
+  state->table.register_on(*serving);
+  serving->callback([state] { run_serving(state->options, state->table); });
+}
+
+}  // namespace winnow::app
