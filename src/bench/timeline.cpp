@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace winnow::bench {
 
@@ -75,39 +76,36 @@ int64_t peak_in_flight(std::span<const RequestRecord> records) { return peak_of(
 
 SteadyWindow steady_window(std::span<const RequestRecord> records) {
   const std::vector<Change> ordered = changes(records);
-  SteadyWindow best;
-  best.min_in_flight =
+  SteadyWindow window;
+  window.min_in_flight =
       static_cast<int64_t>(std::ceil(kSteadyShare * static_cast<double>(peak_of(ordered))));
+  if (window.min_in_flight == 0) return window;
   int64_t now = 0;
-  int64_t opened_ns = -1;
+  bool opened = false;
   for (const Change& change : ordered) {
-    const int64_t before = now;
+    const bool was_full = now >= window.min_in_flight;
     now += change.by;
-    if (before < best.min_in_flight && now >= best.min_in_flight) opened_ns = change.time_ns;
-    if (before >= best.min_in_flight && now < best.min_in_flight) {
-      if (change.time_ns - opened_ns > best.end_ns - best.start_ns) {
-        best.start_ns = opened_ns;
-        best.end_ns = change.time_ns;
-      }
-    }
+    const bool is_full = now >= window.min_in_flight;
+    if (is_full && !std::exchange(opened, true)) window.start_ns = change.time_ns;
+    if (was_full && !is_full) window.end_ns = change.time_ns;
   }
   double in_flight_ns = 0;
   std::vector<int64_t> times;
   for (const RequestRecord& r : records) {
     if (!r.ok()) continue;
     const int64_t overlap =
-        std::min(r.last_event_ns, best.end_ns) - std::max(r.start_ns, best.start_ns);
+        std::min(r.last_event_ns, window.end_ns) - std::max(r.start_ns, window.start_ns);
     in_flight_ns += static_cast<double>(std::max(overlap, int64_t{0}));
-    const auto within = [&](int64_t t) { return t > best.start_ns && t <= best.end_ns; };
-    best.num_completed += within(r.last_event_ns) ? 1 : 0;
+    const auto within = [&](int64_t t) { return t > window.start_ns && t <= window.end_ns; };
+    window.num_completed += within(r.last_event_ns) ? 1 : 0;
     times.clear();
     append_token_times(r, times);
-    best.num_tokens += std::count_if(times.begin(), times.end(), within);
+    window.num_tokens += std::count_if(times.begin(), times.end(), within);
   }
-  if (best.end_ns > best.start_ns) {
-    best.mean_in_flight = in_flight_ns / static_cast<double>(best.end_ns - best.start_ns);
+  if (window.end_ns > window.start_ns) {
+    window.mean_in_flight = in_flight_ns / static_cast<double>(window.end_ns - window.start_ns);
   }
-  return best;
+  return window;
 }
 
 }  // namespace winnow::bench

@@ -21,8 +21,9 @@ Seconds by_second(std::span<const RequestRecord> records);
 // overlap it.
 int64_t peak_in_flight(std::span<const RequestRecord> records);
 
-// The longest stretch in which at least 9 in 10 of the peak's requests were in flight: a run
-// without its start and its tail.
+// From the first to the last moment with at least 9 in 10 of the peak's requests in flight: a run
+// without its start and its tail. Moments with fewer in between, as a request makes way for the
+// next, belong to it.
 struct SteadyWindow {
   int64_t start_ns = 0;
   int64_t end_ns = 0;

@@ -146,8 +146,8 @@ TEST_F(Bench, ServingRefusesWhatCannotWork) {
   says("--sweep batch=1", "concurrency=1,2,4");
   says("--extra-request-body [1]", "JSON object");
   says("--use-trace-timestamps", "--dataset-name trace");
-  says("--backend openai", "--tokenizer DIR");
-  says("--dataset-name random --random-input 100000", "warm-up");
+  says("--backend openai --model nowhere", "--tokenizer DIR");
+  says("--dataset-name random --random-input 100000 --num-prompts 1", "warm-up");
 }
 
 }  // namespace

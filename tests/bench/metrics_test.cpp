@@ -130,6 +130,7 @@ TEST(Metrics, PeaksOfWaves) {
   EXPECT_EQ(m.max_concurrent_requests, 32);
   EXPECT_EQ(m.peak_concurrent_requests, 16);
   EXPECT_EQ(m.steady.min_in_flight, 15);
+  EXPECT_DOUBLE_EQ(m.steady.seconds(), 4.5);  // over the moments between two waves
   EXPECT_DOUBLE_EQ(m.concurrency, 16);
 }
 
