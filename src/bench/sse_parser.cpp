@@ -2,11 +2,23 @@
 
 namespace winnow::bench {
 
+namespace {
+
+// Where the first line ends: its '\n' or '\r', npos where it goes on. Two searches for one byte
+// each are many times quicker than find_first_of.
+size_t line_end(std::string_view bytes) {
+  const size_t newline = bytes.find('\n');
+  const size_t carriage_return = bytes.substr(0, newline).find('\r');
+  return carriage_return == bytes.npos ? newline : carriage_return;
+}
+
+}  // namespace
+
 bool SseParser::feed(std::string_view bytes, const OnEvent& on_event) {
   while (!bytes.empty() && !too_large_) {
     if (skip_newline_ && bytes.front() == '\n') bytes.remove_prefix(1);
     skip_newline_ = false;
-    const size_t end = bytes.find_first_of("\r\n");
+    const size_t end = line_end(bytes);
     if (end == bytes.npos) {
       line_.append(bytes);
       too_large_ = line_.size() + data_.size() > max_event_bytes_;
