@@ -15,6 +15,7 @@
 #include "app/eval_compare.h"
 #include "app/eval_task.h"
 #include "base/error.h"
+#include "eval/model_name.h"
 #include "eval/runner.h"
 
 namespace winnow::app {
@@ -86,6 +87,10 @@ void finish(const EvalReport& report, bool interrupted) {
   if (report.summary.num_failed > 0) {
     throw_error("{} requests failed and are in no score; --resume {} asks them again",
                 report.summary.num_failed, report.samples_path);
+  }
+  const eval::Summary& s = report.summary;
+  if (s.num_refused > 0 && s.num_right + s.num_wrong + s.num_invalid == 0) {
+    throw_error("the server refused every request: {}", s.first_error);
   }
 }
 

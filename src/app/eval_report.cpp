@@ -146,6 +146,7 @@ std::string eval_report_text(const EvalReport& r) {
                      s.num_truncated);
   out += fmt::format("{:.1f} tokens an answer; {} samples needed more than one request\n",
                      s.mean_completion_tokens, s.num_retried);
+  if (!s.first_error.empty()) out += "The first without an answer: " + s.first_error + "\n";
   for (const auto& [k, value] : r.pass_at) out += fmt::format("pass@{}: {:.3f}\n", k, value);
   out += category_table(r);
   for (const std::string& note : r.notes) out += "Note: " + note + "\n";

@@ -51,8 +51,4 @@ RunResult run_task(const Task& task,
 // dropped. Throws Error.
 std::vector<Sample> read_earlier_samples(const std::string& path);
 
-// The name of the model: `/get_model_info`'s for Api::kGenerate, else the first of `/v1/models`.
-// Throws Error when the server does not answer as it should, saying how it did.
-std::string ask_model_name(const bench::Url& url, const bench::HttpHeaders& headers, Api api);
-
 }  // namespace winnow::eval

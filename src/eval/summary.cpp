@@ -30,6 +30,7 @@ std::vector<double> means(const std::map<Key, Tally>& tallies) {
 void count_outcome(const Sample& sample, Summary& summary) {
   summary.num_truncated += sample.truncated();
   summary.num_retried += sample.attempts > 1;
+  if (summary.first_error.empty()) summary.first_error = sample.error;
   if (sample.failed()) {
     ++summary.num_failed;
   } else if (sample.refused) {

@@ -39,6 +39,7 @@ struct Summary {
   double invalid_share = 0;               // of what the score counts
   int64_t completion_tokens = 0;
   double mean_completion_tokens = 0;
+  std::string first_error;  // of the samples that were refused or failed
 };
 
 // Each question and repeat once, texts not needed.

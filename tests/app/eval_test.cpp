@@ -290,7 +290,12 @@ TEST_F(Eval, SaysWhatIsWrong) {
   expect_lines(refusal(fmt::format("gsm8k --num-q 3 --num-shots 0 --port {} --max-retries 0 "
                                    "--output {}",
                                    failing.port(), output())),
-               {"3 failed", "3 requests failed", "--resume"});
+               {"3 failed", "3 requests failed", "--resume", "out of order"});
+  AnsweringServer refusing(
+      [](std::string_view, int64_t) -> ModelAnswer { return {.text = "too long", .status = 400}; });
+  expect_lines(refusal(fmt::format("gsm8k --num-q 3 --num-shots 0 --port {} --output {}",
+                                   refusing.port(), output("refused.jsonl"))),
+               {"3 refused", "refused every request", "too long"});
 }
 
 // The reference report's two lines, at small counts, against winnow serve on the CPU.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/mapped_file.h"
+#include "eval/model_name.h"
 #include "eval/summary.h"
 #include "testing/answering_server.h"
 #include "testing/errors.h"

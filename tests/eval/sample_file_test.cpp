@@ -172,6 +172,7 @@ TEST(Summary, CountsEveryKindApart) {
   EXPECT_EQ(s.num_failed, 1);
   EXPECT_EQ(s.num_truncated, 1);
   EXPECT_EQ(s.num_retried, 1);
+  EXPECT_EQ(s.first_error, "connection refused");
   EXPECT_EQ(s.num_questions, 4);
   EXPECT_DOUBLE_EQ(s.score, 3.0 / 6);
   EXPECT_DOUBLE_EQ(s.invalid_share, 1.0 / 6);
