@@ -119,7 +119,7 @@ void add_one(CLI::App& eval, const std::string& name, const std::string& help) {
 
 }  // namespace
 
-EvalReport run_eval(EvalOptions options) {
+EvalReport run_eval(const EvalOptions& options) {
   eval::RequestSettings request = request_settings(options);
   const bench::Url url = server_url(options);
   const eval::Task task = make_eval_task(options);
@@ -146,7 +146,7 @@ EvalReport run_eval(EvalOptions options) {
       eval::run_task(task, runner_options(options, request),
                      resumes ? eval::read_earlier_samples(path) : std::vector<eval::Sample>(), file,
                      progress, stop_asked);
-  const EvalReport report = make_eval_report(header, all_notes(options, task), result, path);
+  EvalReport report = make_eval_report(header, all_notes(options, task), result, path);
   if (options.print) print(options, report);
   if (!options.result_file.empty()) append_result_line(options, report);
   finish(report, result.interrupted);

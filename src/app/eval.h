@@ -15,6 +15,6 @@ void add_eval(CLI::App& app);
 
 // Asks everything and writes the reports; its figures. An interrupt ends it early. Throws Error,
 // also when requests failed or the run was interrupted: then after writing what there is.
-EvalReport run_eval(EvalOptions options);
+EvalReport run_eval(const EvalOptions& options);
 
 }  // namespace winnow::app
