@@ -73,14 +73,14 @@ class StreamClient::Core {
     }
   }
 
-  ~Core() {
+  ~Core() {  // NOLINT(bugprone-exception-escape): nothing to be done without a thread's join
     cancel();
     wait();
     for (auto& worker : workers_) worker->work.reset();
     for (auto& worker : workers_) worker->thread.join();
   }
 
-  void start(HttpRequest request, std::shared_ptr<StreamReader> reader) {
+  void start(const HttpRequest& request, std::shared_ptr<StreamReader> reader) {
     num_active_.fetch_add(1);
     Worker& worker = *workers_[next_worker_.fetch_add(1) % workers_.size()];
     // The bytes are made before the clock starts.
@@ -140,8 +140,8 @@ class StreamClient::Core {
 StreamClient::StreamClient(Options options) : core_(std::make_unique<Core>(std::move(options))) {}
 StreamClient::~StreamClient() = default;
 
-void StreamClient::start(HttpRequest request, std::shared_ptr<StreamReader> reader) {
-  core_->start(std::move(request), std::move(reader));
+void StreamClient::start(const HttpRequest& request, std::shared_ptr<StreamReader> reader) {
+  core_->start(request, std::move(reader));
 }
 void StreamClient::wait() { core_->wait(); }
 void StreamClient::cancel() { core_->cancel(); }

@@ -49,7 +49,7 @@ class StreamClient {
   StreamClient& operator=(const StreamClient&) = delete;
 
   // Any thread, also from a reader's call.
-  void start(HttpRequest request, std::shared_ptr<StreamReader> reader);
+  void start(const HttpRequest& request, std::shared_ptr<StreamReader> reader);
   // Until nothing is under way. Not from a reader's call.
   void wait();
   // What is under way ends with the error "cancelled"; start() still works.

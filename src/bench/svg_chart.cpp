@@ -187,9 +187,11 @@ std::string svg_figure(const std::string& title, const std::vector<Chart>& chart
       width, height);
   out += text_at(16, 26, "font-size=\"15\" font-weight=\"bold\"", title);
   for (size_t i = 0; i < charts.size(); ++i) {
-    const auto column = static_cast<double>(i % static_cast<size_t>(columns));
-    const auto row = static_cast<double>(i / static_cast<size_t>(columns));
-    out += Drawing(charts[i], column * kChartWidth, kTitleHeight + row * kChartHeight).svg();
+    const size_t column = i % static_cast<size_t>(columns);
+    const size_t row = i / static_cast<size_t>(columns);
+    out += Drawing(charts[i], static_cast<double>(column) * kChartWidth,
+                   kTitleHeight + static_cast<double>(row) * kChartHeight)
+               .svg();
   }
   return out + "</svg>\n";
 }

@@ -123,6 +123,20 @@ TEST_F(Bench, EveryApiGivesTheSameCounts) {
   }
 }
 
+TEST_F(Bench, ATraceWithItsArrivals) {
+  folder_.write("trace.jsonl",
+                "{\"timestamp\":0,\"input_length\":20,\"output_length\":2,\"hash_ids\":[1]}\n"
+                "{\"timestamp\":50,\"input_length\":30,\"output_length\":3,\"hash_ids\":[1]}\n");
+  const auto result = bench(
+      "serving --dataset-name trace --dataset-path trace.jsonl --use-trace-timestamps "
+      "--tokenize-prompt --disable-stream --output-file trace-out.jsonl");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  const json::Value line = line_of("trace-out.jsonl");
+  EXPECT_EQ(line.find("request_rate")->as_string(), "trace");
+  EXPECT_EQ(line.find("total_input_tokens")->as_integer(), 50);
+  EXPECT_EQ(line.find("total_output_tokens")->as_integer(), 5);
+}
+
 TEST_F(Bench, Sweep) {
   const auto result = bench(
       "serving --num-prompts 4 --dataset-name random --random-input 20 --random-output 4 "

@@ -140,6 +140,23 @@ TEST_F(ServingRun, ChatOfAnyServer) {
   EXPECT_EQ(num_generated_, 15);
 }
 
+TEST_F(ServingRun, WholeAnswersAndTwoThreads) {
+  generate_ = [](const StubRequest& request) {
+    EXPECT_NE(request.body.find("\"stream\":false"), std::string::npos);
+    return json_answer(
+        R"({"text":"abcd","meta_info":{"prompt_tokens":10,"completion_tokens":4,"finish_reason":
+            {"type":"length"}}})");
+  };
+  ServingOptions options = with("winnow");
+  options.request.stream = false;
+  options.io_threads = 2;
+  const ServingResult result = run(options);
+  EXPECT_EQ(result.metrics.completed, 12) << result.metrics.first_error;
+  EXPECT_EQ(result.metrics.total_output, 48);
+  EXPECT_EQ(result.metrics.itl.count, 0u);
+  EXPECT_DOUBLE_EQ(result.metrics.ttft.mean, result.metrics.e2e.mean);
+}
+
 // serving.md 1.2: a status of 200 with an error in its stream, a stream cut off, a refusal.
 TEST_F(ServingRun, FailuresAreCounted) {
   generate_ = [this](const StubRequest& request) {
