@@ -81,8 +81,7 @@ class CompletionClient::Core {
       Call call = std::move(waiting_.front());
       waiting_.pop_front();
       ++num_in_flight_;
-      client_.start(std::move(call.request),
-                    std::make_shared<Reader>(*this, std::move(call.on_done)));
+      client_.start(call.request, std::make_shared<Reader>(*this, std::move(call.on_done)));
     }
   }
 

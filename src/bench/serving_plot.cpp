@@ -97,6 +97,7 @@ std::string run_plot(const std::string& title, std::span<const RequestRecord> re
   }
   const std::vector<Gap> gaps = gaps_of(records, seconds.origin_ns);
   std::vector<double> itls;
+  itls.reserve(gaps.size());
   for (const Gap& gap : gaps) itls.push_back(gap.ms);
   Series tokens{.name = "tokens/s", .points = {}};
   for (size_t s = 0; s < seconds.tokens.size(); ++s) {
