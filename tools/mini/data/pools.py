@@ -65,6 +65,15 @@ def _blend(rng):
     return (head[:rng.randint(1, 4)] + tail[-rng.randint(2, 5):]).lower()
 
 
+def blend(rng):
+    """A blend that is no known word of either split and can be said; lower case."""
+    while True:
+        word = _blend(rng)
+        if (len(word) > 3 and _SPOKEN(word) and not _UNWANTED.search(word) and word not in _KNOWN
+                and split_of(word) == "train"):
+            return word
+
+
 def made_up(rng, split):
     """A capitalised word that nobody has heard: Tolarn, Brevis, Shuka."""
     def make():
