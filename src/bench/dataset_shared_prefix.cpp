@@ -40,6 +40,7 @@ std::vector<PromptRow> shared_prefix_prompts(const DatasetOptions& options,
   const auto output_lengths = draw(options.gsp_output_len, count);
   const std::vector<int32_t> vocabulary = all_ids(context.tokenizer);
   std::vector<std::string> systems;
+  systems.reserve(system_lengths.size());
   for (const int64_t length : system_lengths)
     systems.push_back(random_text(context, vocabulary, length));
   std::vector<PromptRow> rows(static_cast<size_t>(count));
