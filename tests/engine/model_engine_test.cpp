@@ -2,8 +2,9 @@
 // depend on chunking, neighbours, prefix hits or preemptions (faults B40, B41, B46, B47, B115).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 #include "base/clock.h"
@@ -40,7 +41,9 @@ struct Answer {
            equal(prompt_logprobs, other.prompt_logprobs);
   }
   static bool equal(const std::vector<float>& a, const std::vector<float>& b) {
-    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * 4) == 0;
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+      return std::bit_cast<uint32_t>(x) == std::bit_cast<uint32_t>(y);
+    });
   }
 };
 

@@ -33,8 +33,8 @@ float worst_error(std::span<const float> got, std::span<const float> want) {
 
 class Comparison final : public StepObserver {
  public:
-  Comparison(const Expected& expected, std::string prefix, int64_t hidden_size)
-      : expected_(expected), prefix_(std::move(prefix)), hidden_size_(hidden_size) {}
+  Comparison(const Expected& expected, std::string prefix)
+      : expected_(expected), prefix_(std::move(prefix)) {}
 
   void on_hidden(int32_t idx, std::span<const float> hidden) override {
     const auto all = expected_.floats(prefix_ + "hidden");  // [layers + 1, S, hidden_size]
@@ -52,7 +52,6 @@ class Comparison final : public StepObserver {
  private:
   const Expected& expected_;
   std::string prefix_;
-  int64_t hidden_size_;
 };
 
 class Fixtures : public ::testing::TestWithParam<const char*> {};
@@ -66,7 +65,7 @@ TEST_P(Fixtures, LogitsHiddenStatesAndSelectionMatch) {
   for (int n = 0; n < kCases; ++n) {
     const std::string prefix = "case" + std::to_string(n) + ".";
     const auto ids = expected.ints(prefix + "input_ids");
-    Comparison comparison(expected, prefix, fixture.config.hidden_size);
+    Comparison comparison(expected, prefix);
     const RowSlice slice{
         .tokens = ids, .num_rows = static_cast<int32_t>(ids.size()), .pages = pages};
     const std::vector<float> logits = fixture.run({&slice, 1}, &comparison);

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "testing/tiny_tokenizer.h"
 #include "testing/chat_formats.h"
+#include "testing/tiny_tokenizer.h"
 #include "text/chat_jinja_format.h"
 
 namespace winnow::text {

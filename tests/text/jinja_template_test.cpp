@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "testing/sanitizers.h"
+
 namespace winnow::text::jinja {
 namespace {
 
@@ -119,9 +121,7 @@ TEST(JinjaTemplate, BoundsDepthStepsAndSize) {
 
 // As deep as the bounds allow, on a stack of a quarter of a megabyte.
 TEST(JinjaTemplate, TheBoundsFitASmallStack) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers need more stack";
-#endif
+  if (testing::kSanitized) GTEST_SKIP() << "sanitizers need more stack";
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, size_t{256} << 10);

@@ -31,8 +31,8 @@ constexpr const char* kGlm =
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr const char* kDeepSeek[] = {
     R"(\p{N}{1,3})", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
-    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"};
+    (R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)")};
 // Kimi's, with a lookahead for each intersection with "not Han".
 constexpr const char* kKimi =
     R"([\p{Han}]+|[^\r\n\p{L}\p{N}]?(?:(?!\p{Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*)"
@@ -198,9 +198,9 @@ TEST(UnicodeClasses, AreThoseOfUnicode16) {
   EXPECT_TRUE(table[0x1C89] & kUpper);     // new in 16.0
   EXPECT_FALSE(table[0x16EA0] & kLetter);  // new in 17.0
   EXPECT_TRUE(table[0x31350] & kHan);
-  EXPECT_EQ(table['A'], kUpper | kWord | kAsciiLetter);
-  EXPECT_EQ(table['\n'], kSpace | kNewline);
-  EXPECT_EQ(table['_'], kPunctSymbol | kWord);
+  EXPECT_EQ(table[0x41], kUpper | kWord | kAsciiLetter);
+  EXPECT_EQ(table[0x0A], kSpace | kNewline);
+  EXPECT_EQ(table[0x5F], kPunctSymbol | kWord);
 }
 
 }  // namespace
