@@ -30,7 +30,8 @@ function(winnow_kernels folder architectures)
   endif()
   add_library(winnow_kernels_${folder} STATIC ${sources})
   target_include_directories(winnow_kernels_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
-  set_target_properties(winnow_kernels_${folder} PROPERTIES CUDA_ARCHITECTURES "${architectures}")
+  set_target_properties(winnow_kernels_${folder} PROPERTIES CUDA_ARCHITECTURES "${architectures}"
+                        POSITION_INDEPENDENT_CODE ON)  # for libwinnow_kernels.so
   target_link_libraries(winnow_kernels_${folder} PUBLIC CUDA::cudart_static)
   set_property(GLOBAL APPEND PROPERTY WINNOW_KERNEL_LIBRARIES winnow_kernels_${folder})
 endfunction()

@@ -41,6 +41,8 @@ def print_table(receipt):
         name = row["bench"]
         rest = "  ".join(f"{k} {v}" for k, v in row.items() if k != "bench")
         print(f"  {name:56} {rest}")
+    for row in receipt["rivals"]:
+        print(f"  {row['case']:56} {row['rival']}: {row['us']} us")
 
 
 def write(log):
@@ -55,6 +57,7 @@ def write(log):
         "failed": [line["check"] for line in checks if not line["ok"]],
         "results": [[line["check"], line["detail"]] for line in checks],
         "rates": [line for line in lines if "bench" in line],
+        "rivals": [line for line in lines if "rival" in line],
     }
     if not receipt["gpu"] or not checks:
         sys.exit(f"{log}: no GPU run")

@@ -11,6 +11,7 @@
 #include "app/arguments.h"
 #include "app/bench_offline.h"
 #include "app/bench_one.h"
+#include "app/bench_ops.h"
 #include "app/bench_serving.h"
 #include "app/eval.h"
 #include "app/generate.h"
@@ -33,6 +34,7 @@ int run(std::vector<std::string> args) {
   bench->require_subcommand(1);
   winnow::app::add_bench_offline(*bench);
   winnow::app::add_bench_one(*bench);
+  winnow::app::add_bench_ops(*bench);
   winnow::app::add_bench_serving(*bench);
   winnow::app::add_eval(app);
   winnow::log::setup("info");

@@ -1,6 +1,6 @@
-// Host seam of the attention kernels: plain structs, a plan made once a batch, launches on a stream.
-// Widths are fixed: kv_lora_rank 512, qk_rope_head_dim 64, page_size 64. All launches can be
-// captured in a graph: no host synchronisation, no allocation.
+// Host seam of the attention kernels: plain structs, a plan made once a batch, launches on a
+// stream. Widths are fixed: kv_lora_rank 512, qk_rope_head_dim 64, page_size 64. All launches can
+// be captured in a graph: no host synchronisation, no allocation.
 #pragma once
 
 #include <cstdint>
@@ -15,53 +15,78 @@ using Stream = CUstream_st*;  // cudaStream_t
 
 // out[t][h] = sum_j softmax_j(softmax_scale * (q_latent . c_j + q_rope . k_j)) * c_j over the row's
 // slots. Entries of -1 and slots beyond the pool are skipped; a row without any gives zeros and
-// lse = -inf. Bytes of the cache that no valid slot names are never used, NaN included.
+// lse = -inf. Bytes of the cache that no valid slot names are never used, NaN included. With more
+// than 32 heads, or in groups, e4m3 caches are widened to f16: cached values beyond +-4,088 and
+// roped keys beyond +-65,504 are out of range there (latents are RMS-normed: far below).
 struct SparseMlaParams {
-  const void* q_latent = nullptr;   // bf16 [num_rows, num_heads, 512]
-  const void* q_rope = nullptr;     // bf16 [num_rows, num_heads, 64]
-  const int32_t* slots = nullptr;   // [num_rows, slots_stride]
-  const int32_t* lens = nullptr;    // [num_rows] entries to read, 0..slots_stride
+  const void* q_latent = nullptr;  // bf16 [num_rows, num_heads, 512]
+  const void* q_rope = nullptr;    // bf16 [num_rows, num_heads, 64]
+  const int32_t* slots = nullptr;  // [num_rows, slots_stride]
+  const int32_t* lens = nullptr;   // [num_rows] entries to read, 0..slots_stride
   int64_t slots_stride = 0;
   int32_t num_rows = 0;
-  int32_t num_heads = 0;            // 1..128
+  int32_t num_heads = 0;  // 1..128
   float softmax_scale = 0;
-  const void* cache = nullptr;      // [num_pages] pages, page_stride_bytes apart, 16-byte aligned
-  int64_t page_stride_bytes = 0;    // a multiple of 16
+  const void* cache = nullptr;    // [num_pages] pages, page_stride_bytes apart, 16-byte aligned
+  int64_t page_stride_bytes = 0;  // a multiple of 16
   int32_t num_pages = 0;
-  float cache_scale = 1.0f;         // kFp8_576: value = e4m3 * scale
-  void* out = nullptr;              // bf16 [num_rows, num_heads, 512]
-  float* lse = nullptr;             // [num_rows, num_heads] natural log, or null
+  float cache_scale = 1.0f;  // kFp8_576: value = e4m3 * scale
+  void* out = nullptr;       // bf16 [num_rows, num_heads, 512]
+  float* lse = nullptr;      // [num_rows, num_heads] natural log, or null
 };
 
 enum class SparseMlaKernel : uint8_t {
   kNone,  // the layout has no kernel here
-  kFp8,   // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
-  kWide,  // bf16 layout: 64 heads a tile, heads are the M side
+  kFp8,   // e4m3 layouts: 8, 16 or 32 heads a tile, KV tokens are the M side of the product
+  kWide,  // any layout: 64 heads a tile, heads are the M side, e4m3 is widened to f16
 };
 
 // How a batch runs; the same for all layers. Each row's entries are cut into num_splits pieces of
 // tokens_per_split, combined in order by a second launch when there is more than one.
+// Many rows with few heads may share a gather: where group_rows > 0, group_rows neighbouring rows
+// fill one tile of 64, if together they name few enough different slots. sparse_mla_groups decides
+// that on the device, group by group; the other rows run one at a time, by `kernel`.
 struct SparseMlaPlan {
   SparseMlaKernel kernel = SparseMlaKernel::kNone;
   layout::LatentLayout layout = layout::LatentLayout::kBf16_1152;
   int32_t head_tile = 64;
   int32_t num_splits = 1;
   int32_t tokens_per_split = 0;
-  int32_t blocks = 1;  // thread blocks of a multiprocessor
-  int32_t grid = 0;    // thread blocks in all
+  int32_t blocks = 1;         // thread blocks of a multiprocessor
+  int32_t grid = 0;           // thread blocks in all
+  int32_t group_rows = 0;     // 8, 4 or 2; 0: every row alone
+  int32_t group_limit = 0;    // most different slots of a group, a multiple of 64
+  int32_t group_percent = 0;  // a group may have this many slots for 100 entries of its rows
+  int32_t group_grid = 0;
   int64_t workspace_bytes = 0;
 };
 
 namespace sm90 {
 
-// batch_invariant: splits depend on max_tokens only, so a row's bits do not depend on num_rows.
-SparseMlaPlan plan_sparse_mla(layout::LatentLayout layout, int32_t num_rows, int32_t num_heads,
-                              int32_t max_tokens, int32_t num_multiprocessors,
+// batch_invariant: splits depend on max_tokens only and no rows share a gather, so that a row's
+// bits depend neither on num_rows nor on its neighbours. Without it a row's bits also depend on the
+// rows of its group (aligned runs of group_rows rows of the batch); the same batch gives the same
+// bits.
+SparseMlaPlan plan_sparse_mla(layout::LatentLayout layout,
+                              int32_t num_rows,
+                              int32_t num_heads,
+                              int32_t max_tokens,
+                              int32_t num_multiprocessors,
                               bool batch_invariant);
 
-// workspace: plan.workspace_bytes, 16-byte aligned, may be shared by calls of one stream. Returns a
-// cudaError_t as int.
-int sparse_mla(const SparseMlaParams& params, const SparseMlaPlan& plan, void* workspace,
+// Finds the groups; a no-op when plan.group_rows is 0. Call it once for a set of slots and lens,
+// before the sparse_mla calls that use them (layers that share slots share it), with their params
+// and workspace: the caches may differ, num_pages may not. Returns a cudaError_t as int.
+int sparse_mla_groups(const SparseMlaParams& params,
+                      const SparseMlaPlan& plan,
+                      void* workspace,
+                      Stream stream);
+
+// workspace: plan.workspace_bytes, 256-byte aligned; may be shared by calls of one stream, but not
+// between sparse_mla_groups and the calls that use its result. Returns a cudaError_t as int.
+int sparse_mla(const SparseMlaParams& params,
+               const SparseMlaPlan& plan,
+               void* workspace,
                Stream stream);
 
 }  // namespace sm90

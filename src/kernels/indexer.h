@@ -38,9 +38,9 @@ struct TopkParams {
 // key_begin <= s < min(key_end, position + 1), fp32.
 struct IndexLogitsParams {
   RowsView rows;
-  const void* q = nullptr;              // e4m3 [T, Hi, D]
+  const void* q = nullptr;              // [T, Hi, D]; e4m3, bf16 or f32, as the keys are
   const float* head_weights = nullptr;  // [T, Hi], 8-byte aligned
-  int32_t index_n_heads = 0;            // a multiple of 8, at most 128
+  int32_t index_n_heads = 0;
   layout::IndexKeyGeometry keys;
   const void* key_data = nullptr;  // [num_pages] pages, page_stride_bytes apart
   int64_t page_stride_bytes = 0;   // a multiple of 16
@@ -76,7 +76,8 @@ struct SelectTokensParams {
 namespace sm90 {
 
 int64_t index_logits_workspace_bytes(int32_t max_rows);
-// 132-byte pages of 64 keys with D = 128; cudaErrorNotSupported for anything else.
+// 132-byte pages of 64 keys with D = 128, Hi a multiple of 8 up to 128; cudaErrorNotSupported for
+// anything else.
 cudaError_t index_logits(const IndexLogitsParams& params, cudaStream_t stream);
 
 // What select_tokens can use of a budget: never more than the budget, unless one row needs more.
@@ -86,6 +87,10 @@ cudaError_t select_tokens(const SelectTokensParams& params, cudaStream_t stream)
 }  // namespace sm90
 
 namespace portable {
+
+// Any layout, page size, Hi and D, on the plain cores; no workspace. Rows x 64-token tiles below
+// 2^31.
+cudaError_t index_logits(const IndexLogitsParams& params, cudaStream_t stream);
 
 // Rows of up to 1,048,576 tokens. Rows with position + 1 <= K read no logits.
 cudaError_t topk(const TopkParams& params, cudaStream_t stream);

@@ -380,11 +380,8 @@ void bench_writes(Context& context, int32_t num_rows) {
   const auto report = [&](const char* name, double bytes,
                           const std::function<void(cudaStream_t)>& call) {
     const float us = us_in_graph([&](cudaStream_t s, int) { call(s); }, 20);
-    std::printf("%-28s %5d rows: %6.2f us in a graph, floor %6.2f us\n", name, num_rows, us,
-                bytes / 4.275e6);
-    context.record(
-        std::string(name) + "_" + std::to_string(num_rows),
-        "\"graph_us\":" + std::to_string(us) + ",\"floor_us\":" + std::to_string(bytes / 4.275e6));
+    context.record(std::string(name) + "_" + std::to_string(num_rows),
+                   {.graph_us = us, .bytes = bytes});
   };
   for (const LatentLayout latent : {LatentLayout::kBf16_1152, LatentLayout::kFp8_656,
                                     LatentLayout::kFp8_644, LatentLayout::kFp8_576}) {

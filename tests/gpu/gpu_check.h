@@ -23,18 +23,29 @@
 
 namespace winnow::gpu_check {
 
+// One timed case. flops and bytes: what it must do at the least; they give its floor.
+struct Rate {
+  float us = 0;        // cold: the L2 overwritten before; 0: not timed so
+  float graph_us = 0;  // a call in a captured graph, warm; 0: not timed so
+  double flops = 0;
+  double bytes = 0;   // read once from device memory, and written
+  bool e4m3 = false;  // on the e4m3 tensor cores
+  std::string note = {};
+};
+
 struct Context {
-  bool small = false;       // the subset that a sanitizer finishes in two minutes
-  bool bench = false;       // time as well
-  bool bench_only = false;  // no checks
-  FILE* receipt = nullptr;  // one JSON object a line, or null
+  bool small = false;              // the subset that a sanitizer finishes in two minutes
+  bool bench = false;              // time as well
+  bool bench_only = false;         // no checks
+  FILE* receipt = nullptr;         // one JSON object a line, or null
+  std::vector<std::string> timed;  // names of the cases that record has seen
   int failures = 0;
   int checks = 0;
 
   // Counts, prints what failed, writes the receipt line.
   void expect(bool ok, const std::string& name, const std::string& detail);
-  // fields: JSON members without braces, e.g. "\"us\":12.5,\"tflops\":600".
-  void record(const std::string& name, const std::string& fields);
+  // Prints a line of time, rate and part of the floor; writes the receipt line.
+  void record(const std::string& name, const Rate& rate);
 };
 
 struct Check {

@@ -315,20 +315,18 @@ void bench(Context& context, const BenchCase& b) {
   const int calls = b.decode ? 20 : 1;
   const float graph = us_in_graph([&](cudaStream_t s, int) { logits_only(s); }, calls);
   const float graph_both = us_in_graph([&](cudaStream_t s, int) { both(s); }, calls);
-  const double tflops = 2e-6 * tokens * b.heads * kDim / us;
-  const double gbs = 132e-3 * static_cast<double>(b.tokens * seqs) / us;
-  std::printf(
-      "index_logits %s %4d x %6lld, %2d heads: %7.1f us, %5.0f TFLOP/s, %5.0f GB/s; with topk "
-      "%7.1f; in a graph %7.1f, %7.1f\n",
-      b.decode ? "decode " : "prefill", b.rows, static_cast<long long>(b.tokens), b.heads, us,
-      tflops, gbs, us_both, graph, graph_both);
-  context.record(
-      std::string("index_logits_") + (b.decode ? "decode_" : "prefill_") + std::to_string(b.rows) +
-          "x" + std::to_string(b.tokens) + "_h" + std::to_string(b.heads),
-      "\"us\":" + std::to_string(us) + ",\"tflops\":" + std::to_string(tflops) +
-          ",\"gbs\":" + std::to_string(gbs) + ",\"with_topk_us\":" + std::to_string(us_both) +
-          ",\"graph_us\":" + std::to_string(graph) +
-          ",\"graph_with_topk_us\":" + std::to_string(graph_both));
+  const Rate logits_rate{.us = us,
+                         .graph_us = graph,
+                         .flops = 2 * tokens * b.heads * kDim,
+                         .bytes = 132.0 * static_cast<double>(b.tokens * seqs) + 4 * tokens,
+                         .e4m3 = true};
+  const std::string name = std::string(b.decode ? "decode_" : "prefill_") + std::to_string(b.rows) +
+                           "x" + std::to_string(b.tokens) + "_h" + std::to_string(b.heads);
+  context.record("index_logits_" + name, logits_rate);
+  Rate both_rate = logits_rate;
+  both_rate.us = us_both;
+  both_rate.graph_us = graph_both;
+  context.record("index_logits_topk_" + name, both_rate);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// winnow_gpu_check [--small] [--bench | --bench-only] [--json FILE] [name ...]: runs the named
-// checks (a prefix is enough), or all. Exit status 1 when any failed.
+// winnow_gpu_check [--small] [--bench | --bench-only] [--rivals SCRIPT] [--json FILE] [name ...]:
+// runs the named checks (a prefix is enough), or all. Exit status 1 when any failed.
+#include <algorithm>
 #include <cstring>
 
 #include "gpu/gpu_check.h"
@@ -10,6 +11,7 @@ void check_sparse_mla(Context& context);
 void check_cache_writes(Context& context);
 void check_topk(Context& context);
 void check_index_logits(Context& context);
+void check_portable_index_logits(Context& context);
 void check_select_tokens(Context& context);
 
 // One declaration above and one line here a check.
@@ -18,6 +20,7 @@ const std::vector<Check> kChecks = {
     {"cache_writes", check_cache_writes},
     {"topk", check_topk},
     {"index_logits", check_index_logits},
+    {"portable_index_logits", check_portable_index_logits},
     {"select_tokens", check_select_tokens},
 };
 
@@ -33,11 +36,52 @@ void Context::expect(bool ok, const std::string& name, const std::string& detail
   }
 }
 
-void Context::record(const std::string& name, const std::string& fields) {
+void Context::record(const std::string& name, const Rate& rate) {
+  // What this card was seen to do: a device copy, and matrix products of e4m3 and of bf16.
+  constexpr double kBytesPerUs = 4.275e6, kE4m3PerUs = 1524e6, kBf16PerUs = 803e6;
+  const double floor_us =
+      std::max(rate.bytes / kBytesPerUs, rate.flops / (rate.e4m3 ? kE4m3PerUs : kBf16PerUs));
+  const double us = rate.us > 0 ? rate.us : rate.graph_us;
+  char line[400];
+  std::snprintf(line, sizeof line,
+                "\"us\":%.2f,\"graph_us\":%.2f,\"tflops\":%.1f,\"gbs\":%.0f,\"floor_us\":%.2f",
+                rate.us, rate.graph_us, rate.flops / us * 1e-6, rate.bytes / us * 1e-3, floor_us);
   if (receipt != nullptr) {
-    std::fprintf(receipt, "{\"bench\":\"%s\",%s}\n", name.c_str(), fields.c_str());
+    std::fprintf(receipt, "{\"bench\":\"%s\",%s%s%s%s}\n", name.c_str(), line,
+                 rate.note.empty() ? "" : ",\"note\":\"", rate.note.c_str(),
+                 rate.note.empty() ? "" : "\"");
   }
+  std::printf("%-66s %9.2f us %7.1f TFLOP/s %6.0f GB/s %4.0f %% of the floor's rate", name.c_str(),
+              us, rate.flops / us * 1e-6, rate.bytes / us * 1e-3, floor_us / us * 100);
+  if (rate.us > 0 && rate.graph_us > 0) std::printf(", in a graph %.2f us", rate.graph_us);
+  std::printf("%s%s\n", rate.note.empty() ? "" : ", ", rate.note.c_str());
+  std::fflush(stdout);
+  timed.push_back(name);
 }
+
+namespace {
+
+// The same cases by what Python has of flash_mla, deep_gemm and torch, in a process of its own. The
+// script reads names and answers with JSON lines {"case":..., "rival":..., "us":...}.
+void time_rivals(const Context& context, const std::string& script) {
+  FILE* names = std::tmpfile();
+  if (names == nullptr) return;
+  for (const std::string& name : context.timed) std::fprintf(names, "%s\n", name.c_str());
+  std::fflush(names);
+  const std::string command =
+      "python3 '" + script + "' < /proc/self/fd/" + std::to_string(fileno(names));
+  FILE* answers = popen(command.c_str(), "r");
+  if (answers == nullptr) return;
+  char line[512];
+  while (std::fgets(line, sizeof line, answers) != nullptr) {
+    std::printf("rival %s", line);
+    if (context.receipt != nullptr && line[0] == '{') std::fputs(line, context.receipt);
+  }
+  if (pclose(answers) != 0) std::printf("rivals: %s failed\n", script.c_str());
+  std::fclose(names);
+}
+
+}  // namespace
 
 }  // namespace winnow::gpu_check
 
@@ -45,6 +89,7 @@ int main(int argc, char** argv) {
   using namespace winnow::gpu_check;
   Context context;
   std::vector<const char*> names;
+  std::string rivals;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--small") == 0) {
       context.small = true;
@@ -52,6 +97,8 @@ int main(int argc, char** argv) {
       context.bench = true;
     } else if (std::strcmp(argv[i], "--bench-only") == 0) {
       context.bench = context.bench_only = true;
+    } else if (std::strcmp(argv[i], "--rivals") == 0 && i + 1 < argc) {
+      rivals = argv[++i];
     } else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
       context.receipt = std::fopen(argv[++i], "w");
     } else {
@@ -81,10 +128,12 @@ int main(int argc, char** argv) {
     if (!chosen) continue;
     const int failed_before = context.failures, done_before = context.checks;
     check.run(context);
-    std::printf("%s: %d checks, %d failed\n", check.name, context.checks - done_before,
-                context.failures - failed_before);
+    if (!context.bench_only)
+      std::printf("%s: %d checks, %d failed\n", check.name, context.checks - done_before,
+                  context.failures - failed_before);
     std::fflush(stdout);
   }
+  if (context.bench && !rivals.empty()) time_rivals(context, rivals);
   if (context.receipt != nullptr) std::fclose(context.receipt);
   return context.failures == 0 ? 0 : 1;
 }

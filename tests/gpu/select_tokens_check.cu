@@ -166,13 +166,16 @@ void bench_select(
   };
   const float us = median_us_cold(call);
   const float graph = us_in_graph([&](cudaStream_t stream, int) { call(stream); }, decode ? 20 : 1);
-  std::printf(
-      "select_tokens %s %4d x %6lld, %2d heads, %5lld MiB: %7.1f us cold, %7.1f us in a graph\n",
-      decode ? "decode " : "prefill", rows, static_cast<long long>(tokens), heads,
-      static_cast<long long>(bytes >> 20), us, graph);
+  double seen = 0;
+  for (const int32_t n : row_tokens) seen += n;
   context.record("select_tokens_" + std::to_string(rows) + "x" + std::to_string(tokens) + "_h" +
                      std::to_string(heads) + "_" + std::to_string(budget >> 20) + "MiB",
-                 "\"us\":" + std::to_string(us) + ",\"graph_us\":" + std::to_string(graph));
+                 {.us = us,
+                  .graph_us = graph,
+                  .flops = 2 * seen * heads * 128,
+                  .bytes = 132.0 * static_cast<double>(tokens) * (decode ? rows : 1),
+                  .e4m3 = true,
+                  .note = std::to_string(bytes >> 20) + " MiB of workspace"});
 }
 
 }  // namespace

@@ -188,10 +188,8 @@ void bench_topk(Context& context, int32_t rows, int64_t tokens) {
   const float us = median_us_cold(call);
   const float warm =
       us_in_graph([&](cudaStream_t stream, int) { call(stream); }, rows > 100 ? 2 : 20);
-  std::printf("topk %5d x %7lld: %8.1f us cold, %8.1f us in a graph\n", rows,
-              static_cast<long long>(tokens), us, warm);
   context.record("topk_" + std::to_string(rows) + "x" + std::to_string(tokens),
-                 "\"us\":" + std::to_string(us) + ",\"graph_us\":" + std::to_string(warm));
+                 {.us = us, .graph_us = warm, .bytes = 4.0 * rows * static_cast<double>(tokens)});
 }
 
 }  // namespace

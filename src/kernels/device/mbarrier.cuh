@@ -63,6 +63,20 @@ struct Mbarrier {
         : "memory");
     return done != 0;
   }
+  // Without waiting for any time.
+  __device__ __forceinline__ bool test_wait(uint32_t parity) {
+    uint32_t done;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n"
+        "}\n"
+        : "=r"(done)
+        : "r"(smem_address(&word)), "r"(parity)
+        : "memory");
+    return done != 0;
+  }
   __device__ __forceinline__ void wait(uint32_t parity) {
     while (!try_wait(parity)) {
     }

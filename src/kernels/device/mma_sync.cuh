@@ -50,6 +50,16 @@ __device__ __forceinline__ uint4 load_shared_16(uint32_t smem) {
                : "memory");
   return v;
 }
+__device__ __forceinline__ uint2 load_shared_8(uint32_t smem) {
+  uint2 v;
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(smem) : "memory");
+  return v;
+}
+__device__ __forceinline__ float load_shared_f32(uint32_t smem) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(smem) : "memory");
+  return v;
+}
 __device__ __forceinline__ void store_shared_16(uint32_t smem, uint4 v) {
   asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(smem), "r"(v.x), "r"(v.y), "r"(v.z),
                "r"(v.w)

@@ -1,4 +1,4 @@
-// Plan and launch of sparse MLA: which kernel, how many splits, how large a grid.
+// Plan and launch of sparse MLA: which kernel, how many splits, how large a grid, which rows share.
 #include "kernels/sm90/sparse_mla.cuh"
 
 #include <algorithm>
@@ -14,9 +14,42 @@ constexpr int kMaxSplits = 128;
 constexpr int kSmallTileSplits = 32;
 // With --batch-invariant every batch is cut as one of this many rows would be.
 constexpr int kInvariantRows = 16;
+// Below this many rows there are not enough groups for all multiprocessors.
+constexpr int kFewestGroupedRows = 1024;
 
 int64_t lse_bytes(int64_t rows, int64_t heads, int64_t splits) {
   return (rows * heads * splits * 4 + 255) / 256 * 256;
+}
+
+// Where a plan's groups lie in the workspace.
+struct GroupParts {
+  int64_t group_list, row_list, sizes, slots, masks, bytes;
+};
+GroupParts group_parts(const SparseMlaPlan& plan, int64_t num_rows) {
+  const auto align = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  const int64_t groups = layout::ceil_div(num_rows, plan.group_rows);
+  GroupParts parts{};
+  parts.group_list = 256;
+  parts.row_list = parts.group_list + align(groups * 4);
+  parts.sizes = parts.row_list + align(num_rows * 4);
+  parts.slots = parts.sizes + align(groups * 4);
+  parts.masks = parts.slots + align(groups * plan.group_limit * 4);
+  parts.bytes = parts.masks + align(groups * plan.group_limit / kStageTokens * plan.group_rows * 8);
+  return parts;
+}
+SparseMlaGroups group_view(const SparseMlaPlan& plan, int64_t num_rows, void* workspace) {
+  const GroupParts parts = group_parts(plan, num_rows);
+  const auto at = [&](int64_t offset) {
+    return reinterpret_cast<int32_t*>(static_cast<uint8_t*>(workspace) + offset);
+  };
+  return {.rows = plan.group_rows,
+          .limit = plan.group_limit,
+          .counts = at(0),
+          .group_list = at(parts.group_list),
+          .row_list = at(parts.row_list),
+          .sizes = at(parts.sizes),
+          .slots = at(parts.slots),
+          .masks = reinterpret_cast<uint32_t*>(at(parts.masks))};
 }
 
 // As the kernels' launch bounds have it. Tiles of 8 heads come twice: four blocks of one stage
@@ -35,6 +68,42 @@ int choose_splits(int64_t items, int64_t places, int32_t max_tokens) {
   return static_cast<int>(std::clamp<int64_t>(wanted, 1, std::min<int64_t>(most, kMaxSplits)));
 }
 
+bool has_kernel(LatentLayout layout) {
+  return layout == LatentLayout::kBf16_1152 || layout == LatentLayout::kFp8_656 ||
+         layout == LatentLayout::kFp8_644 || layout == LatentLayout::kFp8_576;
+}
+// Up to this many heads the kernel with tokens as the M side is the quicker one.
+int most_narrow_heads(LatentLayout layout) {
+  return layout == LatentLayout::kBf16_1152 ? 0 : 128;
+}
+
+// Slots that a group may have for 100 entries of its rows: where going through the union once takes
+// as long as every row alone. From the measured rates (docs/kernels.md).
+int sharing_percent(LatentLayout layout, int group_rows) {
+  if (layout == LatentLayout::kBf16_1152) return 75;  // what there is room for
+  if (group_rows == 8) return layout == LatentLayout::kFp8_656 ? 27 : 22;
+  if (group_rows == 4) return layout == LatentLayout::kFp8_656 ? 38 : 28;
+  return layout == LatentLayout::kFp8_576 ? 46 : 60;
+}
+
+void plan_groups(
+    SparseMlaPlan& plan, int num_rows, int num_heads, int max_tokens, int num_multiprocessors) {
+  const int rows = num_heads <= 8 ? 8 : num_heads <= 16 ? 4 : num_heads <= 32 ? 2 : 0;
+  if (rows == 0 || num_rows < kFewestGroupedRows || max_tokens > kMostGroupEntries / rows) return;
+  plan.group_rows = rows;
+  plan.group_percent = sharing_percent(plan.layout, rows);
+  plan.group_limit = std::max(
+      kStageTokens, rows * max_tokens * plan.group_percent / 100 / kStageTokens * kStageTokens);
+  const auto groups = static_cast<int32_t>(layout::ceil_div(num_rows, rows));
+  plan.group_grid = std::min(groups, num_multiprocessors);
+  plan.workspace_bytes = group_parts(plan, num_rows).bytes;
+}
+
+// Larger pools than the union's bit maps have room for take every row alone.
+bool groups_rows(const SparseMlaParams& params, const SparseMlaPlan& plan) {
+  return plan.group_rows > 0 && params.num_pages <= kMostGroupPages;
+}
+
 }  // namespace
 
 SparseMlaPlan plan_sparse_mla(LatentLayout layout,
@@ -45,15 +114,19 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
                               bool batch_invariant) {
   SparseMlaPlan plan;
   plan.layout = layout;
-  const bool fp8 = layout == LatentLayout::kFp8_656 || layout == LatentLayout::kFp8_644 ||
-                   layout == LatentLayout::kFp8_576;
-  if (!fp8 && layout != LatentLayout::kBf16_1152) return plan;
-  plan.kernel = fp8 ? SparseMlaKernel::kFp8 : SparseMlaKernel::kWide;
-  plan.head_tile = !fp8 || num_heads > 32 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+  if (!has_kernel(layout)) return plan;
+  plan.kernel =
+      num_heads <= most_narrow_heads(layout) ? SparseMlaKernel::kFp8 : SparseMlaKernel::kWide;
+  plan.head_tile = plan.kernel == SparseMlaKernel::kWide ? 64
+                   : num_heads <= 8                      ? 8
+                   : num_heads <= 16                     ? 16
+                   : num_heads <= 32                     ? 32
+                                                         : 64;
   // Few rows: more and smaller tiles, that all multiprocessors have work.
   const int64_t large_items = num_rows * layout::ceil_div(num_heads, plan.head_tile);
-  if (fp8 && plan.head_tile > 16 && !batch_invariant &&
+  if (most_narrow_heads(layout) >= 16 && plan.head_tile > 16 && !batch_invariant &&
       large_items * kSmallTileSplits <= num_multiprocessors) {
+    plan.kernel = SparseMlaKernel::kFp8;
     plan.head_tile = 16;
   }
   const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
@@ -71,8 +144,25 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
   if (plan.num_splits > 1) {
     plan.workspace_bytes = lse_bytes(num_rows, num_heads, plan.num_splits) +
                            int64_t{num_rows} * num_heads * plan.num_splits * kLatentDim * 4;
+  } else if (!batch_invariant) {
+    plan_groups(plan, num_rows, num_heads, max_tokens, num_multiprocessors);
   }
   return plan;
+}
+
+int sparse_mla_groups(const SparseMlaParams& params,
+                      const SparseMlaPlan& plan,
+                      void* workspace,
+                      Stream stream) {
+  if (params.num_rows == 0 || !groups_rows(params, plan)) return cudaSuccess;
+  if (workspace == nullptr || plan.group_rows * params.slots_stride > kMostGroupEntries) {
+    return cudaErrorInvalidValue;
+  }
+  SparseMlaCall call{};
+  call.p = params;
+  call.num_slots = params.num_pages * kPageSize;
+  call.groups = group_view(plan, params.num_rows, workspace);
+  return launch_sparse_mla_groups(call, plan, stream);
 }
 
 int sparse_mla(const SparseMlaParams& params,
@@ -92,10 +182,10 @@ int sparse_mla(const SparseMlaParams& params,
   call.p = params;
   call.num_splits = plan.num_splits;
   call.tokens_per_split = plan.tokens_per_split;
-  call.head_tiles = static_cast<int32_t>(layout::ceil_div(params.num_heads, plan.head_tile));
   call.num_slots =
       static_cast<int32_t>(std::min<int64_t>(int64_t{params.num_pages} * kPageSize, INT32_MAX));
-  call.num_items = int64_t{params.num_rows} * plan.num_splits * call.head_tiles;
+  call.num_items = int64_t{params.num_rows} * plan.num_splits *
+                   layout::ceil_div(params.num_heads, plan.head_tile);
   if (plan.layout != LatentLayout::kFp8_576) call.p.cache_scale = 1.0f;
   if (split) {
     call.partial_lse = static_cast<float*>(workspace);
@@ -103,9 +193,23 @@ int sparse_mla(const SparseMlaParams& params,
         reinterpret_cast<float*>(static_cast<uint8_t*>(workspace) +
                                  lse_bytes(params.num_rows, params.num_heads, plan.num_splits));
   }
-  cudaError_t error = cudaErrorInvalidValue;
-  if (plan.kernel == SparseMlaKernel::kWide) error = launch_sparse_mla_wide(call, plan, stream);
-  if (plan.kernel == SparseMlaKernel::kFp8) error = launch_sparse_mla_fp8(call, plan, stream);
+  cudaError_t error = cudaSuccess;
+  if (groups_rows(params, plan)) {
+    if (workspace == nullptr) return cudaErrorInvalidValue;
+    call.groups = group_view(plan, params.num_rows, workspace);
+    call.list = call.groups.group_list;
+    call.list_count = call.groups.counts;
+    call.head_tiles = 1;
+    error = launch_sparse_mla_wide(call, plan.layout, true, plan.group_grid, stream);
+    if (error != cudaSuccess) return error;
+    call.list = call.groups.row_list;
+    call.list_count = call.groups.counts + 1;
+  }
+  call.head_tiles = static_cast<int32_t>(layout::ceil_div(params.num_heads, plan.head_tile));
+  error = plan.kernel == SparseMlaKernel::kWide
+              ? launch_sparse_mla_wide(call, plan.layout, false, plan.grid, stream)
+          : plan.kernel == SparseMlaKernel::kFp8 ? launch_sparse_mla_fp8(call, plan, stream)
+                                                 : cudaErrorInvalidValue;
   if (error == cudaSuccess && split) error = launch_sparse_mla_combine(call, stream);
   return error;
 }

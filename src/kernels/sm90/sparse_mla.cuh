@@ -13,11 +13,26 @@ namespace winnow::kernels::sm90 {
 inline constexpr int kLatentDim = 512;
 inline constexpr int kRopeDim = 64;
 inline constexpr int kPageSize = 64;
+// A group's rows name at most this many slots together, in pools of at most so many pages.
+inline constexpr int kMostGroupEntries = 16384;
+inline constexpr int kMostGroupPages = 65536;
 inline constexpr float kLog2e = 1.4426950408889634f;
 inline constexpr float kLn2 = 0.6931471805599453f;
 // The running maximum moves only when a logit (in base 2) passes it by this much: weights stay
 // below 2^kMaxSlack, and the accumulators are seldom rescaled.
 inline constexpr float kMaxSlack = 8.0f;
+
+// Rows that share a gather: group g stands for rows [g * rows, (g + 1) * rows). All on the device.
+struct SparseMlaGroups {
+  int32_t rows;         // of a group
+  int32_t limit;        // slots that a group has room for, a multiple of 64
+  int32_t* counts;      // [2]: groups in group_list, rows in row_list
+  int32_t* group_list;  // groups that share
+  int32_t* row_list;    // rows of the groups that do not
+  int32_t* sizes;       // [num_groups] slots of a group
+  int32_t* slots;       // [num_groups, limit]; -1 where windows are padded
+  uint32_t* masks;      // [num_groups, limit / 64, rows, 2]: bit j: the row chose slot j of the 64
+};
 
 struct SparseMlaCall {
   SparseMlaParams p;
@@ -28,6 +43,10 @@ struct SparseMlaCall {
   int64_t num_items;   // num_rows * num_splits * head_tiles, the head tile running fastest
   float* partial_out;  // [num_rows, num_splits, num_heads, 512], normalised
   float* partial_lse;  // [num_rows, num_splits, num_heads], base 2
+  // The rows (or, for grouped launches, the groups) that take part, and how many; null: all.
+  const int32_t* list;
+  const int32_t* list_count;
+  SparseMlaGroups groups;
 };
 
 // One piece of one row for one tile of heads: entries [begin, end) of the row's slots.
@@ -45,14 +64,20 @@ __device__ __forceinline__ int32_t warp_uniform(int32_t value) {
   return static_cast<int32_t>(__reduce_max_sync(0xffffffffu, value));
 }
 
+__device__ __forceinline__ int64_t sparse_mla_items(const SparseMlaCall& call) {
+  if (call.list == nullptr) return call.num_items;
+  return static_cast<int64_t>(__ldg(call.list_count)) * call.num_splits * call.head_tiles;
+}
+
 __device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& call,
                                                          int64_t index,
                                                          int head_tile) {
   SparseMlaItem item;
   const int64_t piece = index / call.head_tiles;
   item.head_begin = static_cast<int32_t>(index - piece * call.head_tiles) * head_tile;
-  item.row = piece / call.num_splits;
-  item.split = static_cast<int32_t>(piece - item.row * call.num_splits);
+  const int64_t place = piece / call.num_splits;
+  item.row = call.list == nullptr ? place : __ldg(call.list + place);
+  item.split = static_cast<int32_t>(piece - place * call.num_splits);
   const int32_t len =
       min(max(__ldg(call.p.lens + item.row), 0), static_cast<int32_t>(call.p.slots_stride));
   item.begin = warp_uniform(min(item.split * call.tokens_per_split, len));
@@ -85,12 +110,23 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
+// grouped: the items are call.list's groups.
 cudaError_t launch_sparse_mla_wide(const SparseMlaCall& call,
-                                   const SparseMlaPlan& plan,
+                                   layout::LatentLayout layout,
+                                   bool grouped,
+                                   int grid,
                                    cudaStream_t stream);
+cudaError_t launch_sparse_mla_wide_fp8(const SparseMlaCall& call,
+                                       layout::LatentLayout layout,
+                                       bool grouped,
+                                       int grid,
+                                       cudaStream_t stream);
 cudaError_t launch_sparse_mla_fp8(const SparseMlaCall& call,
                                   const SparseMlaPlan& plan,
                                   cudaStream_t stream);
+cudaError_t launch_sparse_mla_groups(const SparseMlaCall& call,
+                                     const SparseMlaPlan& plan,
+                                     cudaStream_t stream);
 cudaError_t launch_sparse_mla_combine(const SparseMlaCall& call, cudaStream_t stream);
 
 }  // namespace winnow::kernels::sm90

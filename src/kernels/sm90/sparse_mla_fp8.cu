@@ -349,7 +349,8 @@ __global__ void __launch_bounds__(kWarpgroups * 128, kBlocks)
                                                        .next_slot = -1,
                                                        .next_valid = 0,
                                                        .next_scale = 0};
-  for (int64_t i = blockIdx.x; i < call.num_items; i += gridDim.x) {
+  const int64_t items = sparse_mla_items(call);
+  for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
     worker.item = sparse_mla_item(call, i, kHeads * kWarpgroups);
     worker.head_begin = worker.item.head_begin + warpgroup * kHeads;
     worker.blocks = (worker.item.end - worker.item.begin + kTokens - 1) / kTokens;

@@ -1,0 +1,61 @@
+#include "app/bench_ops.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace winnow::app {
+
+namespace {
+
+struct OpsOptions {
+  std::vector<std::string> cases;
+  std::string json;
+  std::string rivals;
+};
+
+// The bench is the kernels' own check program: it can also be built and carried alone.
+constexpr const char* kProgram = "winnow_gpu_check";
+
+void run_ops(const OpsOptions& options) {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / kProgram;
+  if (!std::filesystem::exists(program)) {
+    throw_error(
+        "bench ops runs {}, which is not there; build it with: cmake --preset cuda && "
+        "cmake --build --preset cuda --target {}",
+        program.string(), kProgram);
+  }
+  std::vector<std::string> arguments = {program.string(), "--bench-only"};
+  if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
+  if (!options.rivals.empty()) arguments.insert(arguments.end(), {"--rivals", options.rivals});
+  arguments.insert(arguments.end(), options.cases.begin(), options.cases.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(pointers[0], pointers.data());
+  throw_error("cannot run {}: {}", program.string(), std::strerror(errno));
+}
+
+}  // namespace
+
+void add_bench_ops(CLI::App& bench) {
+  CLI::App* command = bench.add_subcommand(
+      "ops", "Rates of the GPU kernels: time, TFLOP/s, GB/s and part of the floor's rate, by case");
+  const auto options = std::make_shared<OpsOptions>();
+  command->add_option("cases", options->cases,
+                      "sparse_mla, cache_writes, topk, index_logits, select_tokens (a prefix is "
+                      "enough); default: all");
+  command->add_option("--json", options->json, "Write one JSON object a line to this file");
+  command->add_option("--rivals", options->rivals,
+                      "Also time other implementations, by this script (bench/rivals.py)");
+  command->callback([options] { run_ops(*options); });
+}
+
+}  // namespace winnow::app

@@ -1,0 +1,319 @@
+// Which neighbouring rows share a gather. One block looks at one group of rows: the union of their
+// slots, in slot order, and for every slot which rows chose it. The page numbers that occur are
+// ranked first (a bit a page), so that the work grows with the context, not with the pool; then a
+// bit a token and row, in windows of 2,048 occurring pages. All results are functions of the sets
+// alone; only the order of the two lists varies from run to run, and no result hangs on it.
+#include <algorithm>
+
+#include "kernels/sm90/sparse_mla.cuh"
+
+namespace winnow::kernels::sm90 {
+namespace {
+
+constexpr int kThreads = 1024;
+constexpr int kWarps = kThreads / 32;
+constexpr int kPerThread = kMostGroupEntries / kThreads;
+constexpr int kAtOnce = 4;  // entries under way a thread
+constexpr int kWindowPages = 2048;
+constexpr int kBlockTokens = 64;
+
+struct GroupCall {
+  SparseMlaCall call;
+  int32_t page_words;    // of the pool, 32 pages each
+  int32_t window_pages;  // at most kWindowPages
+  int32_t bits_words;    // room for the bits, and before them for a byte a page
+  int32_t percent;
+};
+
+struct Scan {
+  int32_t before;  // of the threads before this one
+  int32_t total;
+};
+
+__device__ __forceinline__ Scan block_scan(int32_t value, int32_t* sums) {
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  int32_t sum = value;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const int32_t other = __shfl_up_sync(0xffffffffu, sum, d);
+    if (lane >= d) sum += other;
+  }
+  __syncthreads();  // the scan before has been read
+  if (lane == 31) sums[warp] = sum;
+  __syncthreads();
+  const int32_t of_warp = sums[lane];
+  const int32_t total = __reduce_add_sync(0xffffffffu, of_warp);
+  const int32_t before = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+  return {before + sum - value, total};
+}
+
+template <int kRows>
+struct Builder {
+  static constexpr int kThreadsOfRow = kThreads / kRows;
+
+  const GroupCall& c;
+  int64_t group;
+  int32_t named = 0;   // valid entries that this thread has seen
+  int32_t marked = 0;  // of the rows' bits, those that this thread counted
+
+  // Shared memory, in this order.
+  __device__ __forceinline__ uint32_t* bits() const {  // [window_pages * 2][kRows]
+    extern __shared__ __align__(16) uint32_t raw_words[];
+    return raw_words;
+  }
+  // [limit] tokens of the window that occur, by local number
+  __device__ __forceinline__ int32_t* order() const {
+    return reinterpret_cast<int32_t*>(bits() + c.bits_words);
+  }
+  // [window_pages] the occurring pages of the window
+  __device__ __forceinline__ int32_t* page_of() const { return order() + c.call.groups.limit; }
+  __device__ __forceinline__ int32_t* sums() const { return page_of() + c.window_pages; }
+  __device__ __forceinline__ uint32_t* pages() const {  // [page_words]
+    return reinterpret_cast<uint32_t*>(sums() + kWarps);
+  }
+  // [page_words] occurring pages before the word
+  __device__ __forceinline__ uint16_t* rank_of() const {
+    return reinterpret_cast<uint16_t*>(pages() + c.page_words);
+  }
+
+  // Local number of a page among those that occur.
+  __device__ __forceinline__ int32_t local_page(int32_t page) const {
+    return rank_of()[page >> 5] + __popc(pages()[page >> 5] & ((1u << (page & 31)) - 1));
+  }
+
+  // Calls f with this thread's valid entries of its row, in the row's order. They are read again
+  // from the L2 in each phase: registers for them would halve the warps that hide each other's
+  // waits.
+  template <class F>
+  __device__ __forceinline__ void for_entries(F f) const {
+    const SparseMlaParams& p = c.call.p;
+    const auto row = static_cast<int32_t>(group * kRows + threadIdx.x / kThreadsOfRow);
+    const int first = static_cast<int>(threadIdx.x) % kThreadsOfRow * kPerThread;
+    const int len = row < p.num_rows
+                        ? min(max(__ldg(p.lens + row), 0), static_cast<int32_t>(p.slots_stride))
+                        : 0;
+    const int32_t* from = p.slots + row * p.slots_stride;
+    const bool vectors = p.slots_stride % 4 == 0 && reinterpret_cast<uintptr_t>(p.slots) % 16 == 0;
+#pragma unroll 1
+    for (int at = first; at < min(first + kPerThread, len); at += kAtOnce) {
+      int32_t v[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; i += 4) {
+        if (vectors && at + i + 4 <= len) {
+          const int4 four = __ldg(reinterpret_cast<const int4*>(from + at + i));
+          v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
+        } else {
+#pragma unroll
+          for (int k = 0; k < 4; ++k) v[i + k] = at + i + k < len ? __ldg(from + at + i + k) : -1;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        if (slot_is_valid(c.call, v[i])) f(v[i]);
+      }
+    }
+  }
+
+  // Returns how many pages occur.
+  __device__ __forceinline__ int32_t rank_pages() {
+    // A byte a page first, in the room of the bits: plain stores, where atomics on few words
+    // collide.
+    auto* flags = reinterpret_cast<uint8_t*>(bits());
+    for (int w = threadIdx.x; w < c.page_words * 2; w += kThreads) {
+      reinterpret_cast<uint4*>(bits())[w] = make_uint4(0, 0, 0, 0);
+    }
+    __syncthreads();
+    int32_t last = -1;
+    named = 0;
+    for_entries([&](int32_t slot) {
+      const int32_t page = slot >> 6;
+      if (page != last) flags[page] = 1;
+      last = page;
+      ++named;
+    });
+    __syncthreads();
+    for (int w = threadIdx.x / 32; w < c.page_words; w += kWarps) {
+      const uint32_t word = __ballot_sync(0xffffffffu, flags[w * 32 + threadIdx.x % 32] != 0);
+      if (threadIdx.x % 32 == 0) pages()[w] = word;
+    }
+    __syncthreads();
+    const int words = (c.page_words + kThreads - 1) / kThreads;
+    const int begin = min(static_cast<int>(threadIdx.x) * words, c.page_words);
+    const int end = min(begin + words, c.page_words);
+    int32_t count = 0;
+    for (int w = begin; w < end; ++w) count += __popc(pages()[w]);
+    const Scan scan = block_scan(count, sums());
+    int32_t rank = scan.before;
+    for (int w = begin; w < end; ++w) {
+      rank_of()[w] = static_cast<uint16_t>(rank);
+      rank += __popc(pages()[w]);
+    }
+    __syncthreads();
+    return scan.total;
+  }
+
+  // Bits of the window's tokens, and the window's page numbers.
+  __device__ __forceinline__ void mark(int32_t first_page) {
+    for (int w = threadIdx.x; w < c.window_pages * 2 * kRows / 4; w += kThreads) {
+      reinterpret_cast<uint4*>(bits())[w] = make_uint4(0, 0, 0, 0);
+    }
+    for (int page = threadIdx.x; page < c.page_words * 32; page += kThreads) {
+      if ((pages()[page >> 5] >> (page & 31) & 1) == 0) continue;
+      const int32_t local = local_page(page) - first_page;
+      if (local >= 0 && local < c.window_pages) page_of()[local] = page;
+    }
+    __syncthreads();
+    const int row = static_cast<int>(threadIdx.x) / kThreadsOfRow;
+    int32_t last_page = -1, local = 0, at = -1;
+    uint32_t pending = 0;
+    for_entries([&](int32_t slot) {
+      if (slot >> 6 != last_page) {
+        last_page = slot >> 6;
+        local = local_page(last_page) - first_page;
+      }
+      if (local < 0 || local >= c.window_pages) return;
+      const int32_t word = local * 2 + (slot >> 5 & 1);
+      if (word != at) {
+        if (at >= 0) atomicOr(bits() + at * kRows + row, pending);
+        at = word;
+        pending = 0;
+      }
+      pending |= 1u << (slot & 31);
+    });
+    if (at >= 0) atomicOr(bits() + at * kRows + row, pending);
+    __syncthreads();
+  }
+
+  // The bits of all rows together; count: how many bits the rows have set.
+  __device__ __forceinline__ uint32_t any_row(int word, int32_t& count) const {
+    uint32_t any = 0;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const uint32_t of_row = bits()[word * kRows + r];
+      any |= of_row;
+      count += __popc(of_row);
+    }
+    return any;
+  }
+
+  // The window's tokens in order; writes them to order where they fit below limit. Returns how
+  // many.
+  __device__ __forceinline__ int32_t compact(int32_t pages_here, int32_t room) {
+    const int all = pages_here * 2, words = (all + kThreads - 1) / kThreads;
+    const int begin = min(static_cast<int>(threadIdx.x) * words, all),
+              end = min(begin + words, all);
+    int32_t count = 0;
+    for (int w = begin; w < end; ++w) count += __popc(any_row(w, marked));
+    const Scan scan = block_scan(count, sums());
+    if (scan.total > room) return scan.total;
+    int32_t rank = scan.before, ignored = 0;
+    for (int w = begin; w < end; ++w) {
+      for (uint32_t left = any_row(w, ignored); left != 0; left &= left - 1) {
+        order()[rank++] = w * 32 + __ffs(static_cast<int>(left)) - 1;
+      }
+    }
+    __syncthreads();
+    return scan.total;
+  }
+
+  // Slots and masks of the window's tokens, padded to whole blocks.
+  __device__ __forceinline__ void emit(int32_t start, int32_t count) {
+    const SparseMlaGroups& groups = c.call.groups;
+    const int lane = threadIdx.x % 32;
+    const int chunks = (count + kBlockTokens - 1) / kBlockTokens * 2;
+    int32_t* slots = groups.slots + group * groups.limit + start;
+    uint32_t* masks = groups.masks + (group * groups.limit + start) / kBlockTokens * kRows * 2;
+    for (int chunk = threadIdx.x / 32; chunk < chunks; chunk += kWarps) {
+      const int rank = chunk * 32 + lane;
+      const int32_t token = rank < count ? order()[rank] : -1;
+      slots[rank] = token < 0 ? -1 : page_of()[token >> 6] * kPageSize + (token & 63);
+      uint32_t mask = 0;
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        const bool in = token >= 0 && (bits()[(token >> 5) * kRows + r] >> (token & 31) & 1) != 0;
+        const uint32_t votes = __ballot_sync(0xffffffffu, in);
+        if (lane == r) mask = votes;
+      }
+      if (lane < kRows) masks[(chunk / 2 * kRows + lane) * 2 + chunk % 2] = mask;
+    }
+    __syncthreads();
+  }
+
+  __device__ __forceinline__ void run() {
+    const SparseMlaGroups& groups = c.call.groups;
+    const int32_t num_pages = rank_pages();
+    const int32_t total = block_scan(named, sums()).total;
+    int32_t size = 0;  // so far, whole blocks of earlier windows
+    bool fits = true;
+    for (int32_t first = 0; first < num_pages && fits; first += c.window_pages) {
+      const int32_t start = (size + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
+      mark(first);
+      const int32_t count = compact(min(num_pages - first, c.window_pages), groups.limit - start);
+      fits = start + count <= groups.limit;
+      if (fits) emit(start, count);
+      size = start + count;
+    }
+    // Fewer bits than entries: some row names a slot twice, which a mask cannot say.
+    const bool distinct = block_scan(named - marked, sums()).total == 0;
+    const bool shared_gather =
+        fits && distinct && int64_t{size} * 100 <= int64_t{total} * c.percent;
+    if (threadIdx.x != 0) return;
+    if (shared_gather) {
+      groups.sizes[group] = size;
+      groups.group_list[atomicAdd(groups.counts, 1)] = static_cast<int32_t>(group);
+    } else {
+      const int64_t first = group * kRows;
+      const int rows = static_cast<int>(min(int64_t{kRows}, c.call.p.num_rows - first));
+      const int32_t at = atomicAdd(groups.counts + 1, rows);
+      for (int r = 0; r < rows; ++r) groups.row_list[at + r] = static_cast<int32_t>(first) + r;
+    }
+  }
+};
+
+template <int kRows>
+__global__ void __launch_bounds__(kThreads, 2)
+    sparse_mla_groups_kernel(const __grid_constant__ GroupCall c) {
+  Builder<kRows> builder{.c = c, .group = blockIdx.x};
+  builder.run();
+}
+
+template <int kRows>
+cudaError_t launch(const GroupCall& c, int64_t num_groups, cudaStream_t stream) {
+  const int bytes =
+      (c.bits_words + c.call.groups.limit + c.window_pages + kWarps) * 4 + c.page_words * 6;
+  const auto kernel = sparse_mla_groups_kernel<kRows>;
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error != cudaSuccess) return error;
+  kernel<<<static_cast<unsigned>(num_groups), kThreads, bytes, stream>>>(c);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t launch_sparse_mla_groups(const SparseMlaCall& call,
+                                     const SparseMlaPlan& plan,
+                                     cudaStream_t stream) {
+  cudaError_t error = cudaMemsetAsync(call.groups.counts, 0, 2 * sizeof(int32_t), stream);
+  if (error != cudaSuccess) return error;
+  const int32_t page_words = static_cast<int32_t>(layout::ceil_div(call.p.num_pages, 32));
+  const int32_t window_pages = std::min(kWindowPages, page_words * 32);
+  const GroupCall c{.call = call,
+                    .page_words = page_words,
+                    .window_pages = window_pages,
+                    .bits_words = std::max(window_pages * 2 * plan.group_rows, page_words * 8),
+                    .percent = plan.group_percent};
+  const int64_t num_groups = layout::ceil_div(call.p.num_rows, plan.group_rows);
+  switch (plan.group_rows) {
+    case 8:
+      return launch<8>(c, num_groups, stream);
+    case 4:
+      return launch<4>(c, num_groups, stream);
+    case 2:
+      return launch<2>(c, num_groups, stream);
+    default:
+      return cudaErrorInvalidValue;
+  }
+}
+
+}  // namespace winnow::kernels::sm90
