@@ -12,8 +12,10 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
 endif()
 set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+# Registers and spills of every kernel are kept beside its object: tools/kernel_budget.py.
+set(CMAKE_CUDA_COMPILER_LAUNCHER ${PROJECT_SOURCE_DIR}/tools/keep_ptxas_report)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  list(APPEND CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 find_package(CUDAToolkit REQUIRED)
 add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
@@ -32,6 +34,7 @@ function(winnow_kernels folder architectures)
   target_include_directories(winnow_kernels_${folder} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   set_target_properties(winnow_kernels_${folder} PROPERTIES CUDA_ARCHITECTURES "${architectures}"
                         POSITION_INDEPENDENT_CODE ON)  # for libwinnow_kernels.so
+  target_compile_options(winnow_kernels_${folder} PRIVATE -Xptxas=-v)
   target_link_libraries(winnow_kernels_${folder} PUBLIC CUDA::cudart_static)
   set_property(GLOBAL APPEND PROPERTY WINNOW_KERNEL_LIBRARIES winnow_kernels_${folder})
 endfunction()

@@ -16,8 +16,9 @@ using Stream = CUstream_st*;  // cudaStream_t
 // out[t][h] = sum_j softmax_j(softmax_scale * (q_latent . c_j + q_rope . k_j)) * c_j over the row's
 // slots. Entries of -1 and slots beyond the pool are skipped; a row without any gives zeros and
 // lse = -inf. Bytes of the cache that no valid slot names are never used, NaN included. With more
-// than 32 heads, or in groups, e4m3 caches are widened to f16: cached values beyond +-4,088 and
-// roped keys beyond +-65,504 are out of range there (latents are RMS-normed: far below).
+// than 32 heads (kFp8_656), or in groups, e4m3 caches are widened to f16: cached values beyond
+// +-4,088 and roped keys beyond +-65,504 are out of range there (latents are RMS-normed: far
+// below).
 struct SparseMlaParams {
   const void* q_latent = nullptr;  // bf16 [num_rows, num_heads, 512]
   const void* q_rope = nullptr;    // bf16 [num_rows, num_heads, 64]
@@ -37,7 +38,7 @@ struct SparseMlaParams {
 
 enum class SparseMlaKernel : uint8_t {
   kNone,  // the layout has no kernel here
-  kFp8,   // e4m3 layouts: 8, 16 or 32 heads a tile, KV tokens are the M side of the product
+  kFp8,   // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
   kWide,  // any layout: 64 heads a tile, heads are the M side, e4m3 is widened to f16
 };
 

@@ -125,13 +125,15 @@ void check_case(
 
 // Rows that share a gather: lengths, holes, head counts, groups that do and that do not.
 void check_groups(Context& context, LatentLayout layout, uint64_t seed) {
+  // e4m3 rows are so quick alone that sharing pays with much overlap only.
+  const float overlap = layout == LatentLayout::kBf16_1152 ? 0.9f : 0.98f;
   const Case shared{.layout = layout,
                     .rows = 1203,
                     .heads = 8,
                     .topk = 256,
                     .tokens = 8192,
                     .group = 8,
-                    .overlap = 0.9f,
+                    .overlap = overlap,
                     .row_step = context.small ? 40 : 1};
   check_case(context, shared, false, seed, 150);
   if (context.small) return;
@@ -139,34 +141,20 @@ void check_groups(Context& context, LatentLayout layout, uint64_t seed) {
   c.overlap = 1.0f, c.lens = {256, 255, 0, 1, 63, 64, 65, 200, 256}, c.spread = 4.0f;
   check_case(context, c, false, seed + 1);
   c = shared, c.mixed = true, c.holes = true;
-  check_case(context, c, false, seed + 2, layout == LatentLayout::kBf16_1152 ? 60 : 0);
+  check_case(context, c, false, seed + 2, 60);
   for (int heads : {1, 5, 13, 16, 32}) {
     c = shared, c.heads = heads, c.row_step = 3;
     c.group = heads <= 8 ? 8 : heads <= 16 ? 4 : 2;
-    c.overlap = heads > 8 && heads <= 16 ? 1.0f : 0.9f;
-    check_case(context, c, false, seed + 10 + heads, 150);
+    // Two rows of 32 heads never gain with 576.
+    check_case(context, c, false, seed + 10 + heads,
+               heads == 32 && layout == LatentLayout::kFp8_576 ? 0 : 150);
   }
-  // Pages in two windows of the union's bit map; no pool reaches the bit maps' limit.
-  check_case(context,
-             {.layout = layout,
-              .rows = 1024,
-              .heads = 8,
-              .topk = 2048,
-              .tokens = 1 << 19,
-              .group = 8,
-              .overlap = 0.9f,
-              .row_step = 41},
-             false, seed + 3, 128);
-  check_case(context,
-             {.layout = layout,
-              .rows = 1024,
-              .heads = 8,
-              .topk = 128,
-              .tokens = 1 << 23,
-              .group = 8,
-              .overlap = 0.9f,
-              .row_step = 41},
-             false, seed + 4);
+  // Pages in two windows of the union's bit map; then a pool beyond the bit maps' limit.
+  c = shared, c.rows = 1024, c.topk = 2048, c.tokens = 1 << 19, c.row_step = 41;
+  c.overlap = layout == LatentLayout::kBf16_1152 ? 0.9f : 0.95f;
+  check_case(context, c, false, seed + 3, 128);
+  c.topk = 128, c.tokens = 1 << 23;
+  check_case(context, c, false, seed + 4);
 }
 
 // Long rows, many rows, slots behind the first 2^31 bytes.

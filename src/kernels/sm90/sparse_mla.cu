@@ -74,16 +74,19 @@ bool has_kernel(LatentLayout layout) {
 }
 // Up to this many heads the kernel with tokens as the M side is the quicker one.
 int most_narrow_heads(LatentLayout layout) {
-  return layout == LatentLayout::kBf16_1152 ? 0 : 128;
+  if (layout == LatentLayout::kBf16_1152) return 0;
+  return layout == LatentLayout::kFp8_656 ? 32 : 128;
 }
 
 // Slots that a group may have for 100 entries of its rows: where going through the union once takes
 // as long as every row alone. From the measured rates (docs/kernels.md).
 int sharing_percent(LatentLayout layout, int group_rows) {
   if (layout == LatentLayout::kBf16_1152) return 75;  // what there is room for
-  if (group_rows == 8) return layout == LatentLayout::kFp8_656 ? 27 : 22;
-  if (group_rows == 4) return layout == LatentLayout::kFp8_656 ? 38 : 28;
-  return layout == LatentLayout::kFp8_576 ? 46 : 60;
+  const int of_layout = layout == LatentLayout::kFp8_576   ? 0
+                        : layout == LatentLayout::kFp8_644 ? 1
+                                                           : 2;
+  constexpr int kOfEight[] = {23, 20, 28}, kOfFour[] = {29, 27, 37}, kOfTwo[] = {48, 61, 80};
+  return (group_rows == 8 ? kOfEight : group_rows == 4 ? kOfFour : kOfTwo)[of_layout];
 }
 
 void plan_groups(

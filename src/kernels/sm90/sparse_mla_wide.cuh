@@ -281,6 +281,7 @@ __device__ __forceinline__ void accumulate(const SparseMlaCall& call, Shared& sh
       wgmma_wait<0>();
       wgmma_pin(o[0]);
       wgmma_pin(o[1]);
+      __syncwarp();  // all lanes have read the factors
       if (lane == 0) {
         shared.empty[stage][3].arrive();
         shared.p_empty.arrive();

@@ -207,15 +207,15 @@ struct Widener {
 
   const SparseMlaCall& call;
   Shared& shared;
-  int warp, lane;
-  int64_t items, index;
-  Item item;
-  int blocks, next;  // of the item
+  const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  int64_t items = 0, index = 0;
+  Item item = {};
+  int blocks = 0, next = 0;  // of the item
   // Of the block that is copied and of the one behind it; lane 4q + k: token k of the warp's four
   // in quarter q. A block ahead, because slots come from device memory.
-  int32_t slot, slot_ahead;
-  bool live, live_ahead;  // there is such a block
-  uint32_t copied, widened;
+  int32_t slot = -1, slot_ahead = -1;
+  bool live = false, live_ahead = false;  // there is such a block
+  uint32_t copied = 0, widened = 0;
 
   __device__ __forceinline__ void open() {
     for (; index < items; index += gridDim.x) {
@@ -368,21 +368,7 @@ struct Widener {
 template <LatentLayout kLayout, bool kGrouped>
 __device__ __forceinline__ void produce(const SparseMlaCall& call, Shared& shared) {
   if constexpr (Traits<kLayout>::kHalf) {
-    Widener<kLayout, kGrouped> widener{.call = call,
-                                       .shared = shared,
-                                       .warp = static_cast<int>(threadIdx.x / 32 % 4),
-                                       .lane = static_cast<int>(threadIdx.x % 32),
-                                       .items = 0,
-                                       .index = 0,
-                                       .item = {},
-                                       .blocks = 0,
-                                       .next = 0,
-                                       .slot = -1,
-                                       .slot_ahead = -1,
-                                       .live = false,
-                                       .live_ahead = false,
-                                       .copied = 0,
-                                       .widened = 0};
+    Widener<kLayout, kGrouped> widener{.call = call, .shared = shared};
     widener.run();
   } else {
     copy_tokens<kGrouped>(call, shared);
