@@ -19,11 +19,21 @@ USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
 
 
+def without_parameters(name):
+    """f<(E)2>(int, T (*)(int)) -> f<(E)2>"""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if depth == 0:
+            return name[:at] if name[at] == "(" else name
+    return name
+
+
 def demangled(names):
     text = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True,
                           check=True).stdout
-    return [re.sub(r"^void |winnow::(kernels|layout)::|\(anonymous namespace\)::|\(.*\)$", "", name)
-            if name.startswith("void") else name for name in text.splitlines()]
+    return [re.sub(r"^void |winnow::(kernels|layout)::|\(anonymous namespace\)::", "",
+                   without_parameters(name)) for name in text.splitlines()]
 
 
 def read(build):
