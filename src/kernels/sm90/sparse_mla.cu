@@ -92,11 +92,14 @@ int sharing_percent(LatentLayout layout, int group_rows) {
 void plan_groups(
     SparseMlaPlan& plan, int num_rows, int num_heads, int max_tokens, int num_multiprocessors) {
   const int rows = num_heads <= 8 ? 8 : num_heads <= 16 ? 4 : num_heads <= 32 ? 2 : 0;
-  if (rows == 0 || num_rows < kFewestGroupedRows || max_tokens > kMostGroupEntries / rows) return;
+  if (rows == 0 || num_rows < kFewestGroupedRows || max_tokens < 1 ||
+      max_tokens > kMostGroupEntries / rows)
+    return;
   plan.group_rows = rows;
   plan.group_percent = sharing_percent(plan.layout, rows);
-  plan.group_limit = std::max(
-      kStageTokens, rows * max_tokens * plan.group_percent / 100 / kStageTokens * kStageTokens);
+  plan.group_limit = static_cast<int32_t>(
+      layout::ceil_div(int64_t{rows} * max_tokens * plan.group_percent, 100 * kStageTokens) *
+      kStageTokens);
   const auto groups = static_cast<int32_t>(layout::ceil_div(num_rows, rows));
   plan.group_grid = std::min(groups, num_multiprocessors);
   plan.workspace_bytes = group_parts(plan, num_rows).bytes;

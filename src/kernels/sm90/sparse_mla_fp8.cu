@@ -386,8 +386,11 @@ cudaError_t launch_layout(const SparseMlaCall& call,
       } else {
         return launch<kLayout, 16, 2, 1>(call, plan, stream);
       }
-    case 64:
-      return launch<kLayout, 32, 2, 1>(call, plan, stream);
+    case 64:  // more heads of a 656 cache run in the wide kernel
+      if constexpr (kLayout != LatentLayout::kFp8_656) {
+        return launch<kLayout, 32, 2, 1>(call, plan, stream);
+      }
+      return cudaErrorInvalidValue;
     default:
       return cudaErrorInvalidValue;
   }
