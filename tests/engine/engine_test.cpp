@@ -122,10 +122,12 @@ TEST(Engine, PrefillOnly) {
 
 TEST(Engine, RefusesADuplicateRidUntilTheFirstHasEnded) {
   Fixture f(endless());
+  f.executor->stall();  // or the first might end by itself
   auto sink = f.start(request_of("a"));
   EXPECT_EQ(f.engine.submit(request_of("a"), std::make_shared<CollectingSink>()).code,
             StatusCode::kInvalidArgument);
   f.engine.cancel("a");
+  f.executor->release();
   EXPECT_EQ(sink->wait().finish, FinishReason::kAbort);
   f.start(request_of("a"));
 }
@@ -154,13 +156,18 @@ TEST(Engine, AFullQueueRefuses) {
 
 TEST(Engine, FinishEndsWithStop) {
   Fixture f(endless());
+  auto first = f.start(request_of("first", 3));
+  EXPECT_EQ(first->wait().finish, FinishReason::kLength);
+  f.executor->stall();
   auto sink = f.start(request_of("a", 400));
-  sink->wait_for_ids(3);
+  f.executor->wait_until_stalled();
   f.engine.finish("a");
   f.engine.finish("a");
   f.engine.finish("unknown");
+  f.executor->release();
   const TokenEvent answer = sink->wait();
-  EXPECT_TRUE(answer.finish == FinishReason::kStop || answer.completion_tokens == 400);
+  EXPECT_EQ(answer.finish, FinishReason::kStop);
+  EXPECT_LT(answer.completion_tokens, 400);
   EXPECT_FALSE(answer.matched_stop_id.has_value());
 }
 
