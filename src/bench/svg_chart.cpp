@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/markup.h"
+
 namespace winnow::bench {
 
 namespace {
@@ -19,35 +21,13 @@ constexpr double kBottom = 46;
 constexpr size_t kMaxDots = 4000;
 constexpr const char* kColors[] = {"#1f6fb4", "#d1495b", "#2e8b57", "#8d5fd3"};
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 bool finite(const std::pair<double, double>& p) {
   return std::isfinite(p.first) && std::isfinite(p.second);
 }
 
 std::string text_at(double x, double y, std::string_view style, std::string_view text) {
-  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style, escaped(text));
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style,
+                     text::escape_markup(text));
 }
 
 // One chart with its corner at (left, top).

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "eval/html_page.h"
 #include "eval/sample_file.h"
-#include "text/unicode_utf8.h"
+#include "text/markup.h"
 
 namespace winnow::eval {
 namespace {
@@ -23,8 +23,8 @@ std::string without_middle(std::string_view text) {
 }
 
 std::string table_row(std::string_view name, std::string_view value) {
-  return fmt::format("<tr><th>{}</th><td class=\"n\">{}</td></tr>\n", escape_html(name),
-                     escape_html(value));
+  return fmt::format("<tr><th>{}</th><td class=\"n\">{}</td></tr>\n", text::escape_markup(name),
+                     text::escape_markup(value));
 }
 
 std::string error_text(const std::optional<double>& error) {
@@ -50,7 +50,7 @@ std::string figures(const Summary& s) {
   out += "<table>\n<tr><th>category</th><th>score</th><th>samples</th></tr>\n";
   for (const CategoryScore& c : s.categories) {
     out += fmt::format("<tr><td>{}</td><td class=\"n\">{:.3f}</td><td class=\"n\">{}</td></tr>\n",
-                       escape_html(c.name), c.score, c.num_samples);
+                       text::escape_markup(c.name), c.score, c.num_samples);
   }
   return out + "</table>\n";
 }
@@ -60,7 +60,7 @@ std::string choice(std::string_view name,
                    const std::vector<std::string>& values) {
   std::string out = fmt::format("<select name=\"{}\"><option value=\"\">{}</option>", name, all);
   for (const std::string& value : values) {
-    out += fmt::format("<option>{}</option>", escape_html(value));
+    out += fmt::format("<option>{}</option>", text::escape_markup(value));
   }
   return out + "</select>\n";
 }
@@ -80,15 +80,16 @@ std::string filters(const Summary& summary) {
 
 std::string titled(std::string_view title, std::string_view text) {
   if (text.empty()) return {};
-  return fmt::format("<small>{}</small><pre>{}</pre>\n", title, escape_html(without_middle(text)));
+  return fmt::format("<small>{}</small><pre>{}</pre>\n", title,
+                     text::escape_markup(without_middle(text)));
 }
 
 std::string sample_html(const Sample& s) {
   std::string out = fmt::format(
       "<details class=\"s {0}\" data-o=\"{0}\" data-c=\"{1}\" data-r=\"{2}\" data-t=\"{3}\">"
       "<summary><b>{0}</b> {4} <small>repeat {2}, {5} tokens{6}</small></summary>\n",
-      s.outcome_name(), escape_html(s.category), s.repeat, s.truncated() ? 1 : 0, escape_html(s.id),
-      s.completion_tokens, s.truncated() ? ", truncated" : "");
+      s.outcome_name(), text::escape_markup(s.category), s.repeat, s.truncated() ? 1 : 0,
+      text::escape_markup(s.id), s.completion_tokens, s.truncated() ? ", truncated" : "");
   out += titled("prompt", s.prompt);
   out += titled("reasoning", s.reasoning);
   out += titled("answer", s.response);
@@ -109,43 +110,16 @@ std::string settings_html(const SampleFileHeader& header) {
 
 }  // namespace
 
-std::string escape_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default: {
-        const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
-        control || c == 0x7f ? out += text::kReplacement : out += c;
-      }
-    }
-  }
-  return text::repaired_utf8(out);
-}
-
 void write_html_report(const std::string& path,
                        const std::string& samples_path,
                        const Summary& summary) {
   std::ofstream file(path, std::ios::binary);
   const SampleFileHeader header = read_sample_header(samples_path);
   file << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>"
-       << escape_html(header.task + ", " + header.model) << "</title>\n<style>" << kPageStyle
-       << "</style></head><body>\n<h1>" << escape_html(header.task) << "</h1>\n<p>"
-       << escape_html(header.model) << " at " << escape_html(header.server) << "</p>\n"
+       << text::escape_markup(header.task + ", " + header.model) << "</title>\n<style>"
+       << kPageStyle << "</style></head><body>\n<h1>" << text::escape_markup(header.task)
+       << "</h1>\n<p>" << text::escape_markup(header.model) << " at "
+       << text::escape_markup(header.server) << "</p>\n"
        << figures(summary) << "<details><summary>settings</summary>" << settings_html(header)
        << titled("in front of every prompt", header.common_prefix) << "</details>\n"
        << filters(summary);

@@ -3,14 +3,10 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "eval/summary.h"
 
 namespace winnow::eval {
-
-// & < > " ' as entities; control characters that HTML does not allow as U+FFFD.
-std::string escape_html(std::string_view text);
 
 // Reads the samples file one answer at a time; texts beyond some kilobytes lose their middle (the
 // samples file has them whole). Throws Error when a file cannot be read or written.

@@ -77,6 +77,7 @@ class Run {
     begin_ = Clock::now();
     warm_common_prefix();
     std::vector<std::thread> graders;
+    graders.reserve(static_cast<size_t>(options_.grading_threads));
     for (int i = 0; i < options_.grading_threads; ++i) graders.emplace_back([this] { grade(); });
     feed(stop);
     {

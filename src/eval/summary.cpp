@@ -23,6 +23,7 @@ struct Tally {
 template <typename Key>
 std::vector<double> means(const std::map<Key, Tally>& tallies) {
   std::vector<double> values;
+  values.reserve(tallies.size());
   for (const auto& [key, tally] : tallies) values.push_back(tally.mean());
   return values;
 }

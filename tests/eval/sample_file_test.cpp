@@ -12,6 +12,7 @@
 #include "eval/summary.h"
 #include "testing/errors.h"
 #include "testing/temp_folder.h"
+#include "text/markup.h"
 
 namespace winnow::eval {
 namespace {
@@ -187,11 +188,11 @@ TEST(Summary, CountsEveryKindApart) {
 }
 
 TEST(HtmlReport, EscapesWhatModelsWrite) {
-  EXPECT_EQ(escape_html("<b>&\"'"), "&lt;b&gt;&amp;&quot;&#39;");
-  EXPECT_EQ(escape_html(std::string("a\0b\x1b\n\t", 6)),
+  EXPECT_EQ(text::escape_markup("<b>&\"'"), "&lt;b&gt;&amp;&quot;&#39;");
+  EXPECT_EQ(text::escape_markup(std::string("a\0b\x1b\n\t", 6)),
             "a\xEF\xBF\xBD"
             "b\xEF\xBF\xBD\n\t");
-  EXPECT_EQ(escape_html("\xFF"), "\xEF\xBF\xBD");
+  EXPECT_EQ(text::escape_markup("\xFF"), "\xEF\xBF\xBD");
   const testing::TempFolder folder;
   const std::string path = folder.file("s.jsonl");
   Sample evil = sample("q\"><img>", 0, Outcome::kRight);

@@ -8,11 +8,11 @@
 #include "base/utf8.h"
 #include "eval/choice_answer.h"
 #include "eval/gsm8k_script_number.h"
-#include "eval/html_report.h"
 #include "eval/humaneval_task.h"
 #include "eval/latex_notation.h"
 #include "eval/math_answer.h"
 #include "eval/number_answer.h"
+#include "text/markup.h"
 
 using namespace winnow::eval;
 
@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     default:
       (void)first_code_block(text);
-      WINNOW_CHECK(winnow::is_valid_utf8(escape_html(text)), "not UTF-8");
+      WINNOW_CHECK(winnow::is_valid_utf8(winnow::text::escape_markup(text)), "not UTF-8");
   }
   return 0;
 }
