@@ -9,7 +9,7 @@
 #include "kernels/device/async_copy.cuh"
 #include "kernels/device/mbarrier.cuh"
 #include "kernels/device/tensor_copy.cuh"
-#include "kernels/device/wgmma_e4m3.cuh"
+#include "kernels/device/wgmma.cuh"
 #include "kernels/indexer.h"
 
 namespace winnow::kernels::sm90 {

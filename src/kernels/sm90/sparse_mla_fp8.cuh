@@ -9,7 +9,6 @@
 #include "kernels/device/mbarrier.cuh"
 #include "kernels/device/mma_sync.cuh"
 #include "kernels/device/wgmma.cuh"
-#include "kernels/device/wgmma_fp8.cuh"
 #include "kernels/sm90/sparse_mla.cuh"
 
 namespace winnow::kernels::sm90 {

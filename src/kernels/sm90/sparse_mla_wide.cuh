@@ -72,8 +72,12 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const uint64_t b = k_tile + ((tile * kTileBytes + k * 32) >> 4);
-          wgmma_m64n64_ss<T::kHalf>(s, q_tile + ((tile * kTileBytes + k * 32) >> 4), b,
-                                    tile + k > 0);
+          const uint64_t a = q_tile + ((tile * kTileBytes + k * 32) >> 4);
+          if constexpr (T::kHalf) {
+            wgmma_f16_ss(s, a, b, tile + k > 0);
+          } else {
+            wgmma_bf16_ss(s, a, b, tile + k > 0);
+          }
         }
       }
       wgmma_commit();
@@ -267,9 +271,14 @@ __device__ __forceinline__ void accumulate(const SparseMlaCall& call, Shared& sh
 #pragma unroll
       for (int q = 0; q < kQuarters; ++q) {
         const uint64_t a = p + ((q * 32) >> 4), b = v + ((q * 2048) >> 4);
-        wgmma_m64n128_ss_nt<Traits<kLayout>::kHalf>(o[0], a, b, block + q > 0);
-        wgmma_m64n128_ss_nt<Traits<kLayout>::kHalf>(o[1], a, b + ((2 * kTileBytes) >> 4),
-                                                    block + q > 0);
+        const uint64_t b_far = b + ((2 * kTileBytes) >> 4);
+        if constexpr (Traits<kLayout>::kHalf) {
+          wgmma_f16_ss_nt(o[0], a, b, block + q > 0);
+          wgmma_f16_ss_nt(o[1], a, b_far, block + q > 0);
+        } else {
+          wgmma_bf16_ss_nt(o[0], a, b, block + q > 0);
+          wgmma_bf16_ss_nt(o[1], a, b_far, block + q > 0);
+        }
         wgmma_commit();
       }
       wgmma_wait<3>();
