@@ -170,6 +170,7 @@ void add_prompt_rows(OptionTable& t, GenerateOptions& o) {
   t.number("--temperature", o.temperature, -1, 1000, "0: greedy; -1: the checkpoint's.");
   t.number("--top-p", o.top_p, -1, 1, "-1: the checkpoint's.");
   t.integer("--top-k", o.top_k, -1, INT32_MAX, "-1: all; 0: the checkpoint's.");
+  t.texts("--stop", o.stop, "TEXT", "Ends the answer before this string; may be repeated.");
   t.toggle("--ignore-eos", o.ignore_eos, "Goes on behind the end-of-text token.");
   t.toggle("--json", o.json, "One JSON object at the end instead of the streamed text.");
 }
@@ -186,7 +187,6 @@ void add_generate(CLI::App& app) {
   add_prompt_rows(state->table, state->options);
   CLI::App* generate = app.add_subcommand("generate", "Answer one prompt on stdout");
   state->table.register_on(*generate);
-  generate->add_option("--stop", state->options.stop, "Stop string; may be repeated");
   generate->callback([state] { run_generate(state->options, state->table); });
 }
 

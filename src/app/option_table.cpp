@@ -90,6 +90,16 @@ void OptionTable::text(std::string_view flags,
   values_.push_back([&target] { return json::Value(target); });
 }
 
+void OptionTable::texts(std::string_view flags,
+                        std::vector<std::string>& target,
+                        std::string value,
+                        std::string help) {
+  OptionRow& row = add(flags, std::move(value), std::move(help));
+  row.clear = [&target] { target.clear(); };
+  row.set = [&target](std::string_view, const std::string& text) { target.push_back(text); };
+  values_.push_back([&target] { return json::Value(json::Array(target.begin(), target.end())); });
+}
+
 void OptionTable::choice(std::string_view flags,
                          std::string& target,
                          std::vector<std::string> choices,
@@ -170,12 +180,14 @@ void OptionTable::register_on(CLI::App& app) {
     CLI::Option* option = nullptr;
     if (row.value.empty()) {
       option = app.add_flag_callback(
-          names, [&row] { row.given = "true"; }, row.help);
+          names, [&row] { row.given = {"true"}; }, row.help);
     } else {
-      option = app.add_option_function<std::string>(
-          names, [&row](const std::string& text) { row.given = text; }, row.help);
-      option->type_name(row.value)->default_str(row.default_text);
-      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      // One value a flag, however many words follow it.
+      option = app.add_option_function<std::vector<std::string>>(
+          names, [&row](const std::vector<std::string>& texts) { row.given = texts; }, row.help);
+      option->type_name(row.value)->default_str(row.default_text)->expected(1);
+      option->multi_option_policy(row.clear ? CLI::MultiOptionPolicy::TakeAll
+                                            : CLI::MultiOptionPolicy::TakeLast);
     }
     option->group(row.section);
   }
@@ -206,15 +218,23 @@ void OptionTable::apply_file(const std::string& path) {
   for (const auto& [key, value] : parsed.value().as_object()) {
     OptionRow* row = find(key);
     if (row == nullptr) throw_error("--config {}: there is no option {}", path, key);
-    row->set(row->flags.front(), config_text(fmt::format("--config {}: {}", path, key), value));
+    const std::string where = fmt::format("--config {}: {}", path, key);
+    if (row->clear && value.is_array()) {
+      for (const json::Value& v : value.as_array()) {
+        row->set(row->flags.front(), config_text(where, v));
+      }
+    } else {
+      row->set(row->flags.front(), config_text(where, value));
+    }
   }
 }
 
 void OptionTable::apply() {
   const OptionRow* config = find("config");
-  if (config != nullptr && config->given) apply_file(*config->given);
+  if (config != nullptr && !config->given.empty()) apply_file(config->given.back());
   for (const OptionRow& row : rows_) {
-    if (row.given) row.set(row.flags.front(), *row.given);
+    if (row.clear && !row.given.empty()) row.clear();
+    for (const std::string& text : row.given) row.set(row.flags.front(), text);
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +23,8 @@ struct OptionRow {
   std::string default_text;  // for help and docs
   // Checks and stores; throws Error. A switch gets "true" or "false".
   std::function<void(std::string_view flag, const std::string& text)> set;
-  std::optional<std::string> given;  // on the command line
+  std::function<void()> clear;     // of an option that may be repeated: forgets all values
+  std::vector<std::string> given;  // on the command line
 };
 
 class OptionTable {
@@ -41,6 +41,11 @@ class OptionTable {
               std::vector<std::string> choices,
               std::string help);
   void toggle(std::string_view flags, bool& target, std::string help);
+  // May be given several times; in a config file one string or a list of them.
+  void texts(std::string_view flags,
+             std::vector<std::string>& target,
+             std::string value,
+             std::string help);
   // "141GB", "512MiB" or plain bytes.
   void bytes(std::string_view flags, int64_t& target, std::string help);
   // Values with commas between them.

@@ -197,6 +197,27 @@ TEST_F(Generate, PromptAndChat) {
             1);
 }
 
+TEST_F(Generate, StopStrings) {
+  const json::Value whole = generate("--prompt Hello");
+  const std::string text = whole.find("text")->as_string();
+  size_t last = text.size();
+  do --last;
+  while (last > 0 && (static_cast<unsigned char>(text[last]) & 0xc0) == 0x80);
+  ASSERT_GT(last, 0u) << text;
+  const std::string stop = text.substr(last), until = text.substr(0, text.find(stop));
+  const testing::TempFolder folder;
+  const auto config = folder.path() + "/config.json";
+  const json::Array stops = {"never said", stop};
+  std::ofstream(config) << json::dump(json::Object{{"stop", stops}});
+  const json::Value by_file = generate("--prompt Hello --config " + config);
+  EXPECT_EQ(by_file.find("text")->as_string(), until);
+  EXPECT_EQ(by_file.find("finish_reason")->as_string(), "stop");
+  const std::string repeated = fmt::format("--stop 'never said' --stop '{}'", stop);
+  EXPECT_EQ(generate("--prompt Hello " + repeated).find("text")->as_string(), until);
+  const json::Value overridden = generate("--prompt Hello --stop 'never said' --config " + config);
+  EXPECT_EQ(overridden.find("text")->as_string(), text);
+}
+
 // The reference report's two pairs, and every other name, on the CPU.
 TEST_F(Generate, EveryPairOfBackendNamesThatWorks) {
   for (const char* pair :

@@ -29,6 +29,12 @@ struct Setting {
   IndexKeyLayout index_key;
 };
 
+std::string name_of(const Setting& s) {
+  return std::string(s.fixture) + "_" + layout::to_string(s.latent);
+}
+
+void PrintTo(const Setting& s, std::ostream* out) { *out << name_of(s); }
+
 // Everything about an answer that must not change.
 struct Answer {
   std::vector<int32_t> ids;
@@ -176,9 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Setting{"tiny_glm52", LatentLayout::kFp8_644, IndexKeyLayout::kBf16_256},
                       Setting{"tiny_glm52", LatentLayout::kFp8_576, IndexKeyLayout::kFp8_132},
                       Setting{"tiny_v3", LatentLayout::kF32, IndexKeyLayout::kNone}),
-    [](const auto& info) {
-      return std::string(info.param.fixture) + "_" + layout::to_string(info.param.latent);
-    });
+    [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace winnow::engine

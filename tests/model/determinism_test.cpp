@@ -24,12 +24,13 @@ struct Setting {
   IndexKeyLayout index_key;
 };
 
-std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
-  const Setting& s = info.param;
+std::string name_of(const Setting& s) {
   if (s.precision == Precision::kReference) return std::string(s.fixture) + "_reference";
   return std::string(s.fixture) + "_" + layout::to_string(s.latent) + "_" +
          layout::to_string(s.index_key);
 }
+
+void PrintTo(const Setting& s, std::ostream* out) { *out << name_of(s); }
 
 FixtureOptions options_of(const Setting& s, int threads = 1) {
   return {.precision = s.precision,
@@ -145,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         Setting{"wide_glm_bf16", kDefault, LatentLayout::kFp8_656, IndexKeyLayout::kFp8_132},
         Setting{"wide_glm_bf16", kDefault, LatentLayout::kFp8_644, IndexKeyLayout::kFp8_132},
         Setting{"wide_glm_bf16", kDefault, LatentLayout::kFp8_576, IndexKeyLayout::kFp8_132}),
-    name_of);
+    [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace winnow::model

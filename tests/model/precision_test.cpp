@@ -25,10 +25,12 @@ struct Bound {
   double relative_error;  // of the hidden state after the first layer: rms error / rms
 };
 
-std::string name_of(const ::testing::TestParamInfo<Bound>& info) {
-  return std::string(info.param.fixture) + "_" + layout::to_string(info.param.latent) + "_" +
-         layout::to_string(info.param.index_key);
+std::string name_of(const Bound& b) {
+  return std::string(b.fixture) + "_" + layout::to_string(b.latent) + "_" +
+         layout::to_string(b.index_key);
 }
+
+void PrintTo(const Bound& b, std::ostream* out) { *out << name_of(b); }
 
 // Layer 0 of one case: the hidden states after it, and what its indexer chose.
 class FirstLayer final : public StepObserver {
@@ -82,6 +84,12 @@ struct Overlap {
   double least;  // share of the reference's choices that are chosen
 };
 
+std::string name_of(const Overlap& o) {
+  return std::string(o.fixture) + "_" + layout::to_string(o.index_key);
+}
+
+void PrintTo(const Overlap& o, std::ostream* out) { *out << name_of(o); }
+
 class SelectionOverlap : public ::testing::TestWithParam<Overlap> {};
 
 TEST_P(SelectionOverlap, FirstLayerChoosesNearlyTheSame) {
@@ -123,9 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Overlap{"tiny_glm", IndexKeyLayout::kFp8_132, 0.96},
                       Overlap{"wide_glm_bf16", IndexKeyLayout::kBf16_256, 0.99},
                       Overlap{"wide_glm_bf16", IndexKeyLayout::kFp8_132, 0.96}),
-    [](const auto& info) {
-      return std::string(info.param.fixture) + "_" + layout::to_string(info.param.index_key);
-    });
+    [](const auto& info) { return name_of(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts,
@@ -143,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bound{"wide_glm_bf16", LatentLayout::kFp8_656, IndexKeyLayout::kFp8_132, 0.032},
         Bound{"wide_glm_bf16", LatentLayout::kFp8_644, IndexKeyLayout::kFp8_132, 0.032},
         Bound{"wide_glm_bf16", LatentLayout::kFp8_576, IndexKeyLayout::kFp8_132, 0.035}),
-    name_of);
+    [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace winnow::model

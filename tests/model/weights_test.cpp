@@ -168,7 +168,8 @@ TEST_P(FixtureWeights, MappedAndUploadedAgree) {
 INSTANTIATE_TEST_SUITE_P(
     All,
     FixtureWeights,
-    ::testing::Values("tiny_v3", "tiny_v32", "tiny_glm", "tiny_glm52", "wide_glm_bf16"));
+    ::testing::Values("tiny_v3", "tiny_v32", "tiny_glm", "tiny_glm52", "wide_glm_bf16"),
+    [](const auto& info) { return std::string(info.param); });
 
 // Nope rows of 24 and value rows of 32 in one head: the transpose and the split by hand.
 TEST_F(EditedWeights, KvBIsSplitPerHeadAndTransposed) {
