@@ -51,8 +51,9 @@ struct LinearTile {
   const void* weight = nullptr;     // whole matrix [out, in]
   const float* w_scales = nullptr;  // e4m3 only
   int64_t first_output = 0;
-  int64_t num_outputs = 0;  // at most kOutputTile; of e4m3 in one row of blocks
-  float* y = nullptr;       // y[r * y_stride + output]
+  int64_t num_outputs = 0;     // at most kOutputTile; of e4m3 in one row of blocks
+  int64_t outputs_behind = 0;  // further outputs that the caller wants next: worth prefetching
+  float* y = nullptr;          // y[r * y_stride + output]
   int64_t y_stride = 0;
   float* scratch = nullptr;  // [kLinearScratch]
 };

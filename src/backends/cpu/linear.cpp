@@ -27,10 +27,32 @@ TileKernel kernel_for(const KernelTable& kernels, DType dtype) {
   WINNOW_CHECK(false, "linear weight of dtype {}", to_string(dtype));
 }
 
-// Wide items read each packed row less often; narrow ones share few outputs more evenly. No
-// influence on bits.
-int64_t outputs_of_item(int64_t all_outputs, int64_t rows) {
+// Few outputs share evenly among threads; many rows read each packed row less often with more of
+// them. No influence on bits.
+int64_t outputs_of_tile(int64_t all_outputs, int64_t rows) {
   return rows > 4 && all_outputs >= 16 * kOutputTile ? kOutputTile : kOutputTile / 4;
+}
+
+struct Span {
+  int64_t begin = 0, end = 0;
+};
+
+// Span idx of count tiles: each takes a fair share of half of what is left. Long ones first, so
+// that a thread mostly goes on where its last tile ended and asks for the weights ahead of itself;
+// short ones last, so that all threads end together. Empty behind the last.
+Span span_of(int64_t count, int64_t num_threads, int64_t idx) {
+  Span span;
+  for (int64_t i = 0; i <= idx; ++i) {
+    span.begin = span.end;
+    span.end += layout::ceil_div(count - span.begin, 2 * num_threads);
+  }
+  return span;
+}
+
+int64_t num_spans(int64_t count, int64_t num_threads) {
+  int64_t spans = 0;
+  for (int64_t end = 0; end < count; ++spans) end += layout::ceil_div(count - end, 2 * num_threads);
+  return spans;
 }
 
 }  // namespace
@@ -58,23 +80,35 @@ void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t r
   });
   const TileKernel kernel = kernel_for(kernels_, weight.dtype);
   const int64_t num_weights = job.weights[1] != nullptr ? 2 : 1;
-  const int64_t tile_outputs = outputs_of_item(num_weights * heads * outputs, rows);
-  const int64_t tiles = layout::ceil_div(outputs, tile_outputs);
-  for_items(num_weights * heads * tiles, num_weights * rows * weight.out_features * in,
-            [&](int64_t item, int thread_idx) {
-              const int64_t which = item / (heads * tiles), head = item / tiles % heads;
-              const int64_t begin = item % tiles * tile_outputs;
-              kernel({.packed = packed + head * head_floats,
-                      .num_rows = rows,
-                      .in_features = in,
-                      .weight = job.weights[which]->data,
-                      .w_scales = job.weights[which]->scale,
-                      .first_output = head * outputs + begin,
-                      .num_outputs = std::min(tile_outputs, outputs - begin),
-                      .y = job.y[which] + first * job.y_stride,
-                      .y_stride = job.y_stride,
-                      .scratch = scratch_of(thread_idx).linear.data()});
-            });
+  const int64_t tile_outputs = outputs_of_tile(num_weights * heads * outputs, rows);
+  const int64_t tiles = layout::ceil_div(outputs, tile_outputs);  // of one head
+  const int64_t all_tiles = num_weights * heads * tiles;
+  const int64_t threads = pool_.num_threads();
+  for_items(
+      num_spans(all_tiles, threads), num_weights * rows * weight.out_features * in,
+      [&](int64_t idx, int thread_idx) {
+        const Span span = span_of(all_tiles, threads, idx);
+        for (int64_t tile = span.begin; tile < span.end;) {
+          const int64_t which = tile / (heads * tiles), head = tile / tiles % heads;
+          const int64_t begin = tile % tiles * tile_outputs;
+          // As many tiles in one as keep to a head, a row of scale blocks and the span.
+          const int64_t end = std::min({outputs, (begin / kOutputTile + 1) * kOutputTile,
+                                        begin + (span.end - tile) * tile_outputs});
+          tile += layout::ceil_div(end - begin, tile_outputs);
+          const int64_t tiles_behind = std::min(span.end, (which + 1) * heads * tiles) - tile;
+          kernel({.packed = packed + head * head_floats,
+                  .num_rows = rows,
+                  .in_features = in,
+                  .weight = job.weights[which]->data,
+                  .w_scales = job.weights[which]->scale,
+                  .first_output = head * outputs + begin,
+                  .num_outputs = end - begin,
+                  .outputs_behind = outputs % tile_outputs == 0 ? tiles_behind * tile_outputs : 0,
+                  .y = job.y[which] + first * job.y_stride,
+                  .y_stride = job.y_stride,
+                  .scratch = scratch_of(thread_idx).linear.data()});
+        }
+      });
 }
 
 void CpuBackend::run_linear(const LinearJob& job) {

@@ -54,15 +54,14 @@ struct E4m3Weights {
   static constexpr int kVectors = 4;
   static constexpr bool kBlockScaled = true;
   static WINNOW_INLINE void unpack(const Element* from, Floats* out) {
-    const Ints quads = load_ints(from);
-    const Words mask = cast<Words>(splat_int(static_cast<int32_t>(0x87f087f0u)));
-    const Words even = ((cast<Words>(quads) << 8) >> 4) & mask;
-    const Words odd = (cast<Words>(quads) >> 4) & mask;
-    const Ints high = splat_int(static_cast<int32_t>(0xffff0000u));
-    out[0] = cast<Floats>(cast<Ints>(even) << 16);
-    out[1] = cast<Floats>(cast<Ints>(odd) << 16);
-    out[2] = cast<Floats>(cast<Ints>(even) & high);
-    out[3] = cast<Floats>(cast<Ints>(odd) & high);
+    const Words pairs = load_words(from);
+    const Ints even = cast<Ints>(low_bytes_times_16(pairs));
+    const Ints odd = cast<Ints>(high_bytes_times_16(pairs));
+    const Ints mask = splat_int(static_cast<int32_t>(0x87f00000u));
+    out[0] = cast<Floats>((even << 16) & mask);
+    out[1] = cast<Floats>((odd << 16) & mask);
+    out[2] = cast<Floats>(even & mask);
+    out[3] = cast<Floats>(odd & mask);
   }
 };
 
@@ -81,7 +80,8 @@ __attribute__((noinline)) void unpack_tail(const typename W::Element* from,
   W::unpack(padded, out);
 }
 
-// Columns [begin, end) of N weight rows against R packed rows, added to acc.
+// Columns [begin, end) of N weight rows against R packed rows, added to acc. Asks for the weights
+// ahead elements on meanwhile.
 template <typename W, int R, int N>
 WINNOW_INLINE void add_columns(const float* x,
                                int64_t x_stride,
@@ -89,12 +89,14 @@ WINNOW_INLINE void add_columns(const float* x,
                                int64_t in,
                                int64_t begin,
                                int64_t end,
+                               int64_t ahead,
                                Floats (&acc)[R][N]) {
   int64_t k = begin;
   for (; k + kChunk<W> <= end; k += kChunk<W>) {
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
       Floats w[W::kVectors];
+      __builtin_prefetch(weight + n * in + k + ahead, 0, 3);
       W::unpack(weight + n * in + k, w);
 #pragma GCC unroll 8
       for (int v = 0; v < W::kVectors; ++v) {
@@ -147,14 +149,14 @@ WINNOW_INLINE float finished(Floats sums) {
 
 // All columns of N outputs for R rows, straight from the weight; x as PackRows lays it out.
 template <typename W, int R, int N>
-void few_rows_tile(const LinearTile& t, const float* x, int64_t first) {
+void few_rows_tile(const LinearTile& t, const float* x, int64_t first, int64_t rows_ahead) {
   const int64_t in = t.in_features;
   const auto* weight =
       static_cast<const typename W::Element*>(t.weight) + (t.first_output + first) * in;
   Floats total[R][N] = {};
   for (int64_t block = 0; block < in; block += kColumnBlock) {
     add_columns<W, R, N>(x + block * R, kColumnBlock, weight, in, block,
-                         smaller(in, block + kColumnBlock), total);
+                         smaller(in, block + kColumnBlock), rows_ahead * in, total);
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) {
@@ -174,9 +176,17 @@ void few_rows(const LinearTile& t) {
     }
     x = t.scratch;
   }
+  // Weights are asked for a few rows before they are needed: the hardware's prefetchers end at
+  // each page, and several rows are read at a time.
+  constexpr int64_t kAheadBytes = 16 << 10;
+  const int64_t row_bytes = t.in_features * static_cast<int64_t>(sizeof(typename W::Element));
+  const int64_t rows_ahead = N * (1 + kAheadBytes / (N * row_bytes));
+  const int64_t known = t.num_outputs + t.outputs_behind;
   int64_t n = 0;
-  for (; n + N <= t.num_outputs; n += N) few_rows_tile<W, R, N>(t, x, n);
-  for (; n < t.num_outputs; ++n) few_rows_tile<W, R, 1>(t, x, n);
+  for (; n + N <= t.num_outputs; n += N) {
+    few_rows_tile<W, R, N>(t, x, n, n + rows_ahead + N <= known ? rows_ahead : 0);
+  }
+  for (; n < t.num_outputs; ++n) few_rows_tile<W, R, 1>(t, x, n, 0);
 }
 
 // Unpacked columns of one block of the tile's outputs: [num_outputs][kColumnBlock].

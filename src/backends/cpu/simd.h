@@ -41,6 +41,32 @@ WINNOW_INLINE Ints load_ints(const void* from) {
   memcpy(&v, from, sizeof(v));
   return v;
 }
+WINNOW_INLINE Words load_words(const void* from) {
+  Words v;
+  memcpy(&v, from, sizeof(v));
+  return v;
+}
+// The low or high byte of each word, sign-extended, times 16; the lowest four bits are anything. A
+// multiplication where there is one: it runs beside the shifts, which have only two ports.
+WINNOW_INLINE Words low_bytes_times_16(Words v) {
+#if defined(__AVX512BW__)
+  return (Words)_mm512_maddubs_epi16(_mm512_set1_epi16(16), (__m512i)v);
+#elif defined(__AVX2__)
+  return (Words)_mm256_maddubs_epi16(_mm256_set1_epi16(16), (__m256i)v);
+#else
+  return (v << 8) >> 4;
+#endif
+}
+WINNOW_INLINE Words high_bytes_times_16(Words v) {
+#if defined(__AVX512BW__)
+  return (Words)_mm512_maddubs_epi16(_mm512_set1_epi16(16 << 8), (__m512i)v);
+#elif defined(__AVX2__)
+  return (Words)_mm256_maddubs_epi16(_mm256_set1_epi16(16 << 8), (__m256i)v);
+#else
+  return v >> 4;
+#endif
+}
+
 // kLanes bytes, widened.
 WINNOW_INLINE Ints load_bytes(const uint8_t* from) {
 #if defined(__AVX512F__)
