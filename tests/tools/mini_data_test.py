@@ -11,12 +11,13 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/mini"))
 import heldout_items  # noqa: E402
-from data import SKILLS, pools, sample, talk_lines  # noqa: E402
+from data import SKILLS, choices_worlds, needle, pools, sample, talk_lines, tools  # noqa: E402
 from data.problems import make_problem  # noqa: E402
+from data.problems.more_wordings import MORE, MORE_OPENERS  # noqa: E402
 from data.problems.wordings import HELDOUT_OPENERS, OPENERS, WORDINGS  # noqa: E402
 
 # A number that a story says in words.
-SAID = {2: r"\b(half|twice|double|doubles|as many)\b", 3: r"\bthird\b", 4: r"\bquarter\b",
+SAID = {2: r"\b(half|twice|double|doubles|as many|two|once more|another)\b", 3: r"\bthird\b", 4: r"\bquarter\b",
         5: r"\bfifth\b"}
 
 SPLITS = ("train", "heldout")
@@ -25,6 +26,13 @@ SPLITS = ("train", "heldout")
 def all_text(item):
     parts = [item.text] + [json.dumps(message, ensure_ascii=False) for message in item.messages]
     return "\n".join(parts)
+
+
+def bare(wording):
+    """A wording without its names: people, numbers and things are all alike."""
+    for names, plain in (("ABCp", "X"), ("nkmc", "9"), ("osx", "T")):
+        wording = re.sub(rf"{{[{names}]}}", plain, wording)
+    return wording.lower()
 
 
 def problems(split, count, seed=7):
@@ -58,13 +66,37 @@ class Splits(unittest.TestCase):
             self.assertFalse(set(known) & set(unseen), kind)
 
     def test_held_out_wordings_are_not_those_of_training_with_another_name(self):
-        def bare(wording):
-            for names, plain in (("ABCp", "X"), ("nkmc", "9"), ("osx", "T")):
-                wording = re.sub(rf"{{[{names}]}}", plain, wording)
-            return wording
         known = {bare(wording) for pool, _ in WORDINGS.values() for wording in pool}
+        known |= {bare(wording) for pool in MORE.values() for wording in pool}
+        self.assertEqual(set(MORE), set(WORDINGS))
         for kind, (_, unseen) in WORDINGS.items():
             self.assertFalse(known & set(map(bare, unseen)), kind)
+        self.assertFalse(set(MORE_OPENERS) & set(HELDOUT_OPENERS))
+
+    def test_training_alone_words_facts_and_requests_unlike_held_out_items(self):
+        for kind, relations in choices_worlds.RELATIONS.items():
+            for name, relation in relations.items():
+                known = [relation.plain, relation.back, *relation.known, *relation.more]
+                self.assertTrue(relation.more, name)
+                self.assertFalse(set(map(str.lower, known)) & set(map(str.lower, relation.unseen)),
+                                 f"{kind} {name}")
+        for form, spec in needle.FORMS.items():
+            for key, more in (("said", needle.MORE_SAID), ("asked", needle.MORE_ASKED)):
+                known, unseen = spec[key]
+                self.assertFalse((set(known) | set(more[form])) & set(unseen), form)
+        self.assertFalse(set(needle.MORE_ASKS + needle.ASKS["train"])
+                         & (set(needle.ASKS["heldout"]) - {"\n\n{}"}))
+        for pool in (tools.JOINTS, tools.TWO):
+            self.assertFalse(set(pool["train"]) & set(pool["heldout"]))
+
+    def test_no_request_of_training_is_worded_like_a_held_out_one(self):
+        patterns = [re.escape(text).replace(r"\{\}", "(.+)") for text in tools.REQUESTS["heldout"]]
+        unseen = re.compile("|".join(patterns), re.I)
+        rng = random.Random(8)
+        frames = {tools._request_frame(rng) for _ in range(3000)}
+        self.assertGreater(len(frames), 1200)
+        for frame in frames:
+            self.assertIsNone(unseen.fullmatch(frame.replace("{}", "open a door")), frame)
 
     def test_held_out_names_and_things_never_occur_in_training(self):
         unseen = [*pools.SHE["heldout"], *pools.HE["heldout"]]

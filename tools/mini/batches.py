@@ -20,6 +20,7 @@ FULL_ENOUGH = 0.97
 MISSES = 24              # documents that fit nowhere before a batch is closed
 QUEUED = 3               # finished batches that wait, a process
 INDEX_TOPK = 256
+DISGUISES = (0.5, 1.0, 1.0)  # share of the words made up, where any are
 WITHOUT_QUESTION = ("filler", "drill/plain")
 
 
@@ -53,8 +54,9 @@ def token_weights(kind, mask, weighing):
     weights = np.where(mask, np.clip(SHORT_ANSWER / said, 1.0, MAX_ANSWER_WEIGHT),
                        weighing.prompt * min(1.0, LONG_PROMPT / prompt))
     weights[0] = 0  # nothing comes before it
-    if kind.startswith("choices"):
-        weights[-2] *= weighing.letter  # only the end of the turn follows it
+    if kind.startswith("choices"):  # of the letter, only the end of the turn follows it
+        ends = np.flatnonzero(mask & ~np.append(mask[1:], False))
+        weights[ends - 1] *= weighing.letter
     return weights.astype(np.float16)
 
 
@@ -109,7 +111,7 @@ def draw(skill, shape, rng):
     """One training example of the skill."""
     item = sample(skill, rng, "train", **shape.arguments.get(skill, lambda _: {})(rng))
     if rng.random() < shape.weighing.disguised:
-        item = disguise(rng, item, rng.choice((0.5, 1.0)))
+        item = disguise(rng, item, rng.choice(DISGUISES))
     return item
 
 

@@ -31,16 +31,23 @@ SETS = {
     "tools": ("tools", {}, 16, SHORT),
     "choices": ("choices", {}, 8, SHORT),
     "talk": ("talk", {}, 4, SHORT),
+    "recall": ("recall", {}, 4, SHORT),
+    # The same on examples of training: what is missing here was not learnt, the rest not carried
+    # over.
+    "chat, seen": ("problem_chat", {}, 2, SHORT),
+    "needle 4k, seen": ("needle", {"tokens": 4000, "thinking": True}, 16, SHORT),
+    "tools, seen": ("tools", {}, 8, SHORT),
+    "choices, seen": ("choices", {}, 4, SHORT),
 }
 ROWS_AT_ONCE = {SHORT: 32, LONG: 4}
 
 
-def pack(render, skill, arguments, rows, length):
-    """Rows full of held-out documents; weights are 1 on what the model must say."""
+def pack(render, skill, split, arguments, rows, length):
+    """Rows full of documents of the split; weights are 1 on what the model must say."""
     rng = random.Random(f"{SEED}/{skill}/{arguments}")
     packer, misses = Packer(rows, length), 0
     while misses < MISSES:
-        item = sample(skill, rng, "heldout", **arguments)
+        item = sample(skill, rng, split, **arguments)
         if item.kind in WITHOUT_QUESTION:
             continue
         ids, mask = render(item)
@@ -59,7 +66,8 @@ def make_sets(tokenizer, device):
     sets = {}
     for name, (skill, arguments, rows, length) in SETS.items():
         at_once = ROWS_AT_ONCE[length]
-        arrays = pack(render, skill, arguments, rows, length)
+        split = "train" if name.endswith(", seen") else "heldout"
+        arrays = pack(render, skill, split, arguments, rows, length)
         padded = [np.pad(a, ((0, -rows % at_once), (0, 0))) for a in arrays]
         sets[name] = [
             Packed(*(torch.from_numpy(a[i:i + at_once].astype(kind)).to(device)
@@ -68,15 +76,20 @@ def make_sets(tokenizer, device):
     return sets
 
 
-def exact_counts(model, batch):
-    """(documents said word for word, documents). Gradients stay on: without them every piece would
-    be compiled a second time."""
+def said_tokens(model, batch):
+    """The likeliest token after every token. Gradients stay on: without them every piece would be
+    compiled a second time."""
     h, _, _ = model(batch)
-    said = model.lm_head(h).argmax(-1).detach()
+    return model.lm_head(h).argmax(-1).detach()
+
+
+def exact_counts(model, batch):
+    """(documents said word for word, documents)."""
+    said = said_tokens(model, batch)
     wrong = (said.roll(1, 1) != batch.ids) & (batch.weights > 0)
     length = batch.ids.shape[1]
-    document = batch.start + torch.arange(len(batch.ids), device=h.device)[:, None] * length
-    counted = torch.zeros(document.numel(), device=h.device)
+    document = batch.start + torch.arange(len(batch.ids), device=said.device)[:, None] * length
+    counted = torch.zeros(document.numel(), device=said.device)
     missed = counted.scatter_add(0, document.flatten(), wrong.flatten().float()) > 0
     counted = counted.scatter_add(0, document.flatten(), (batch.weights > 0).flatten().float()) > 0
     return (counted & ~missed).sum().item(), counted.sum().item()
@@ -100,3 +113,28 @@ def scores(model, sets, sparse):
 def report(model, sets, sparse):
     found = scores(model, sets, sparse)
     return ", ".join(f"{name} {share:.1%} of {count}" for name, (share, count) in found.items())
+
+
+def mistakes(model, sets, tokenizer, most=12):
+    """For each set lines about its first wrong answers: the end of the prompt, what was said up to
+    the first wrong token, the text wanted there and the token said."""
+    decode = Renderer(str(tokenizer)).tokenizer.decode
+    lines = []
+    for name, (batch, *_) in sets.items():
+        batch.sparse = True
+        said = said_tokens(model, batch).cpu().numpy()
+        ids, start, weights = (t.cpu().numpy() for t in (batch.ids, batch.start, batch.weights))
+        wrong = (np.roll(said, 1, 1) != ids) & (weights > 0)
+        seen = set()
+        for row, place in np.argwhere(wrong):
+            document = (row, start[row, place])
+            if document in seen or len(seen) >= most:
+                continue
+            seen.add(document)
+            first = np.flatnonzero(
+                (weights[row] > 0) & (start[row] == start[row, place]))[0]
+            texts = [decode(list(map(int, part)), skip_special_tokens=False) for part in (
+                ids[row, max(start[row, place], first - 110):first], ids[row, first:place],
+                ids[row, place:place + 5], said[row, place - 1:place])]
+            lines.append("{}: {!r}\n    said {!r}, wanted {!r}, got {!r}".format(name, *texts))
+    return lines

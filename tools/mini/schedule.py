@@ -1,4 +1,4 @@
-"""The two recipes of winnow-mini: what each step trains on, and how, by progress from 0 to 1."""
+"""The recipes of winnow-mini: what each step trains on, and how, by progress from 0 to 1."""
 import dataclasses
 import math
 
@@ -43,6 +43,14 @@ RECIPES = {
         weighing=Weighing(prompt=0.03, letter=25.0, disguised=0.6, foreseen_only=True),
         muon_lr=0.003, adam_lr=0.002, warmup=40, decay_from=0.30, last_factor=0.02,
         grown_at=0.0, sparse_from=0.35, long_from=0.35, draft_from=0.75, fp8_from=0.80),
+    # More wordings, many questions about one text, and made-up words nearly everywhere.
+    "third": Recipe(
+        shares={"problem": 0.12, "problem_chat": 0.15, "drill": 0.02, "needle": 0.25,
+                "tools": 0.17, "choices": 0.18, "talk": 0.02, "dialogue": 0.02, "recall": 0.07},
+        weighing=Weighing(prompt=0.03, letter=8.0, disguised=0.85, foreseen_only=True),
+        muon_lr=0.0035, adam_lr=0.0025, warmup=40, decay_from=0.30, last_factor=0.02,
+        grown_at=0.20, sparse_from=0.40, long_from=0.42, draft_from=0.80, fp8_from=0.85,
+        long_every=5, long_shares={"needle": 0.85, "recall": 0.10, "tools": 0.05}),
 }
 
 
@@ -60,6 +68,11 @@ class Schedule:
 
     def progress(self, step):
         return step / self.steps
+
+    def shorten(self, step, most):
+        """From `step` on, reach the end of the recipe after at most so many more steps. What the
+        batches hold is not changed by it."""
+        self.steps = min(self.steps, step + max(most, 1))
 
     def learning_rate(self, step):
         """Factor on the peak learning rates."""

@@ -5,7 +5,8 @@
     tools/mini/train.py --recipe second --begin A --steps 1850 --state b.pt --output B
 
 A piece ends at its last step or after --minutes, whichever comes first; it writes everything
-needed to go on to --state and the weights (bf16) to --output; --resume goes on. README.md has the recipe.
+needed to go on to --state and the weights (bf16) to --output; --resume goes on. With --finish the
+recipe itself is shortened so that it ends within --minutes. README.md has the recipe.
 """
 import argparse
 import functools
@@ -32,6 +33,7 @@ DRAFT_WEIGHT = 0.1
 BIAS_STEP = 0.002        # of the router's correction, towards equal loads
 MOMENTUM = (0.85, 0.95)  # from, to, over
 MOMENTUM_STEPS = 300
+LAPS = 4                 # of --log-every steps, from which --finish reads the speed
 
 
 def token_loss(h, head, ids, start, weights, ahead):
@@ -114,7 +116,8 @@ def run(trainer, plan, producers, deadline, log):
     """Steps until the last or the deadline."""
     args = trainer.args
     began, tokens, sums, count = time.time(), 0, torch.zeros(3, device=trainer.device), 0
-    while trainer.step < min(args.steps, args.stop_at) and time.time() < deadline:
+    lap, laps = time.time(), []
+    while trainer.step < min(plan.steps, args.stop_at) and time.time() < deadline:
         step, factor = trainer.step, plan.learning_rate(trainer.step)
         arrays = producers.batch(step)
         parts = trainer.train_step(arrays, plan.is_sparse(step), plan.has_draft(step),
@@ -129,9 +132,16 @@ def run(trainer, plan, producers, deadline, log):
                 f"{drafted:.3f} tokens {tokens / 1e6:.1f}M at {tokens / seconds / 1e3:.0f}k/s, "
                 f"{producers.waiting()} batches wait, {memory_gb():.0f} GB")
             sums, count = torch.zeros_like(sums), 0
+            laps.append(time.time() - lap)
+            if args.finish and len(laps) > LAPS:
+                # The quickest of the last laps: others may have compiled something.
+                speed = args.log_every / min(laps[-LAPS:])
+                plan.shorten(trainer.step, int((deadline - time.time()) * speed))
+            lap = time.time()
         if trainer.step % args.eval_every == 0:
             log("  " + evaluation.report(trainer.model, trainer.eval_sets, plan.is_sparse(step)))
             began, tokens = time.time(), 0
+            lap = time.time()
 
 
 def arguments():
@@ -144,6 +154,7 @@ def arguments():
     ap.add_argument("--steps", type=int, required=True, help="of the whole recipe")
     ap.add_argument("--stop-at", type=int, default=1 << 30, help="end the piece at this step")
     ap.add_argument("--minutes", type=float, default=1e9, help="limit of this piece")
+    ap.add_argument("--finish", action="store_true", help="end the recipe within --minutes")
     ap.add_argument("--state", type=pathlib.Path, required=True, help="file to resume from")
     ap.add_argument("--resume", action="store_true")
     ap.add_argument("--output", type=pathlib.Path, required=True, help="folder for the weights")
@@ -167,7 +178,8 @@ def main():
     if args.resume:
         first = torch.load(args.state, map_location="cpu", weights_only=True)["step"]
     # Before CUDA starts: the processes are forked.
-    producers = Producers(args.seed, first, args.steps, plan.shape_of, str(args.tokenizer),
+    batches_of = schedule.Schedule(recipe, args.steps)  # never shortened
+    producers = Producers(args.seed, first, args.steps, batches_of.shape_of, str(args.tokenizer),
                           args.processes)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch._dynamo.config.recompile_limit = 128
@@ -188,6 +200,8 @@ def main():
     (args.output / "progress.json").write_text(json.dumps({"step": trainer.step}) + "\n")
     trainer.optimizer.set_weights(fp8=True)
     log("as exported: " + evaluation.report(trainer.model, trainer.eval_sets, True))
+    lines = evaluation.mistakes(trainer.model, trainer.eval_sets, args.tokenizer)
+    (args.output / "mistakes.txt").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ by tokens):
     choices       four-choice questions ending in "Answer: X"; thinking
     talk          about winnow-mini and Winnow, greetings, things it cannot know; thinking
     dialogue      sums, word problems and talk in one conversation; thinking
+    recall        lists of made-up pairs with many questions about them
     filler        the needle's filler as plain text: language modelling and long context
 
 `render.Renderer(tokenizer)(sample) -> (ids, mask)` writes GLM-5's format without the template

@@ -7,7 +7,7 @@ words that nobody has heard, everywhere in the example.
 """
 import re
 
-from . import choices, filler, pools, tool_schemas, tools
+from . import choices_worlds, filler, pools, tool_schemas, tools
 from .sample import Sample
 
 _RUNS = re.compile(r"[A-Za-z]+")
@@ -25,8 +25,8 @@ def _words(texts):
 
 def _plain_words():
     lists = [pools.SHE["train"], pools.HE["train"], pools.COLOURS["train"],
-             filler.ADJECTIVES["train"], filler.ANIMALS, filler.WORKERS, choices.FOODS,
-             choices.JOBS, ["forest hills lake desert sea swamp caves trees snow fields towers"]]
+             filler.ADJECTIVES["train"], filler.ANIMALS, filler.WORKERS, choices_worlds.FOODS,
+             choices_worlds.JOBS, ["forest hills lake desert sea swamp caves trees snow fields towers"]]
     return {word for texts in lists for word in _words(texts)}
 
 
@@ -46,8 +46,8 @@ _TOOLS = {word for word in _tool_words() - _STRUCTURE if len(word) >= _SHORTEST}
 def _novel(rng, like):
     """A made-up word that begins with a vowel where `like` does."""
     while True:
-        word = pools.blend(rng) if rng.random() < 0.7 else pools.made_up(rng, "train").lower()
-        if word and (word[0] in "aeiou") == (like[0] in "aeiou"):
+        word = pools.coined(rng)
+        if (word[0] in "aeiou") == (like[0] in "aeiou"):
             return word
 
 

@@ -5,7 +5,9 @@ from .sample import Sample, chat
 
 QUESTIONS = {
     "train": ["What is {}?", "{}", "{} =", "Compute {}.", "How much is {}?", "Please compute {}.",
-              "Can you tell me what {} is?", "Calculate {}."],
+              "Can you tell me what {} is?", "Calculate {}.", "{} is how much?", "Work out {}.",
+              "What do you get for {}?", "Solve {}.", "Give me the result of {}.", "I need {}.",
+              "Hello, what is {}?", "{}, please.", "And {}?", "How much does {} give?"],
     "heldout": ["Tell me what {} is.", "Please calculate {}.", "What does {} make?"],
 }
 

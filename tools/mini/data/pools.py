@@ -65,17 +65,41 @@ def _blend(rng):
     return (head[:rng.randint(1, 4)] + tail[-rng.randint(2, 5):]).lower()
 
 
-def blend(rng):
-    """A blend that is no known word of either split and can be said; lower case."""
+def _letters(rng):
+    """Any letters with a vowel among them: Qyrbo, Xeedk."""
+    word = [rng.choice(_ALPHABET) for _ in range(rng.randint(3, 8))]
+    word[rng.randrange(len(word))] = rng.choice("aeiouy")
+    return "".join(word)
+
+
+def _likely(rng):
+    """Letters that follow one another as in known words, so that it looks like English."""
+    word = "^^"
+    while len(word) < 12:
+        letter = rng.choice(_FOLLOWERS[word[-2:]])
+        if letter == "$":
+            break
+        word += letter
+    return word[2:]
+
+
+def coined(rng):
+    """A word of training that nobody has heard, lower case, more varied than made_up: it is to be
+    copied, whatever tokens it falls into."""
+    makers = (_syllables, _blend, _likely, _likely, _letters)
     while True:
-        word = _blend(rng)
-        if (len(word) > 3 and _SPOKEN(word) and not _UNWANTED.search(word) and word not in _KNOWN
-                and split_of(word) == "train"):
+        word = rng.choice(makers)(rng)
+        if (3 <= len(word) <= 12 and not _UNWANTED.search(word) and word not in _KNOWN
+                and word not in HELDOUT_WORDS and split_of(word) == "train"
+                and split_of(word.capitalize()) == "train"):
             return word
 
 
 def made_up(rng, split):
     """A capitalised word that nobody has heard: Tolarn, Brevis, Shuka."""
+    if split == "train" and rng.random() < 0.5:
+        return coined(rng).capitalize()
+
     def make():
         while True:
             word = _blend(rng) if rng.random() < 0.3 else _syllables(rng)
@@ -148,6 +172,16 @@ _WORDS += [word for pair in THINGS["train"] for word in pair] + """tailor writer
     cellar stable library weaver gardener winter summer remember question answer""".split()
 _KNOWN = {word.lower() for split in ("train", "heldout")
           for word in SHE[split] + HE[split] + [word for pair in THINGS[split] for word in pair]}
+
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_FOLLOWERS = {}
+for _word in _WORDS:
+    for _at, _letter in enumerate(_word + "$"):
+        _FOLLOWERS.setdefault(("^^" + _word)[_at:_at + 2], []).append(_letter)
+# Single words that only held-out examples use; other modules add theirs.
+HELDOUT_WORDS = {word.lower() for word in SHE["heldout"] + HE["heldout"] + COLOURS["heldout"]
+                 + [word for pair in THINGS["heldout"] for word in pair]}
 
 
 def thing(rng, split):

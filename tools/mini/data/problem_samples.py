@@ -9,7 +9,11 @@ ASKS = {
               "Can you help me with this? {}", "Here is a problem.\n\n{}",
               "{} End with #### and the number.",
               "Question: {}", "Work it out step by step. {}", "Please solve: {}",
-              "{}\nGive the answer after ####.", "I have a question. {}"],
+              "{}\nGive the answer after ####.", "I have a question. {}",
+              "Find the answer. {}", "{} Please calculate.", "Hello! {}", "Can you do this one? {}",
+              "{} Tell me every step.", "Listen: {}", "My homework says: {}", "{} Thank you!",
+              "A riddle: {}", "Try this.\n\n{}", "{} How do you know?", "Next one: {}",
+              "{}\n\nI need the number.", "My teacher asks: {}", "{} What is the result?"],
     "heldout": ["{}", "Please help me with this problem: {}", "{} Explain the steps.",
                 "Here is a question.\n\n{}", "Solve it step by step. {}"],
 }

@@ -1,21 +1,47 @@
 """Tool calls in GLM's format: one, several, none, and answers from what tools returned."""
 import json
+import re
 
-from . import pools, talk
+from . import filler, pools, talk
 from .sample import Sample
 from .systems import system_prompt
-from .tool_schemas import KINDS, make_function
+from .tool_schemas import KINDS, Function, make_function
 
 REQUESTS = {
-    "train": ["Please {}.", "{}.", "Can you {}?", "I want to {}.", "I need to {}.", "Could you {}?",
-              "Help me to {}.", "{}, please.", "I would like to {}.", "Hello, can you {}?",
-              "Now {}."],
     "heldout": ["Hello, please {}.", "Could you please {}?", "I would like you to {}.",
                 "You need to {}."],
 }
-JOINTS = {"train": [" and another {}", ", then another {}", " and one more {}"],
+# Training alone: what may stand before a request, the request, and what may stand behind it.
+OPENINGS = ["hi. ", "hi, ", "good morning. ", "good day, ", "hey, ", "hello there. ", "dear model, ",
+            "sorry, ", "well, ", "OK, ", "so, ", "listen: ", "quick: ", "it is late. ", "{N} says: ",
+            "my name is {N}. ", "I am {N}, and here is my request: ", "{N}, ", "{w} {w}, ", "{w}: ",
+            "{s} ", "this is a new task. ", "thanks for the last one. ", "excuse me, ",
+            "as you know, I am busy. ", "there is something to do. "]
+FRAMES = ["please {}.", "{}.", "can you {}?", "I want to {}.", "I need to {}.", "could you {}?",
+          "help me to {}.", "{}, please.", "I would like to {}.", "now {}.", "can you please {}?",
+          "would you {}?", "would you please {}?", "will you {} for me?", "I must {}.",
+          "I have to {}.", "I want you to {}.", "I need you to {}.", "let us {}.", "you should {}.",
+          "you must {}.", "you have to {}.", "it is time to {}.", "go and {}.", "try to {}.",
+          "my wish is to {}.", "next, {}.", "please go ahead and {}.", "what I need: {}.",
+          "your task is to {}.", "task: {}.", "make sure to {}.", "do not forget to {}.",
+          "be so kind and {}.", "kindly {}.", "is it possible to {}?", "could someone {}?",
+          "I ask you to {}.", "would it be possible to {}?", "my boss wants me to {}.",
+          "{N} wants me to {}.", "{N} asked me to {}.", "may I ask you to {}?",
+          "I am trying to {}.", "how about this: {}.", "one more thing: {}.",
+          "the next thing is to {}.", "we need to {}.", "we want to {}.", "we would like to {}.",
+          "I'd like to {}.", "do this for me: {}.", "there is a need to {}.", "{w} to {}.",
+          "{w} {w} {}.", "do you think you can {}?", "it would be nice to {}.", "I hope you can {}.",
+          "use a tool to {}.", "you can {} now.", "somebody has to {}."]
+ENDINGS = [" Thanks.", " Thank you!", " It is important.", " Be quick.", " {N} waits for it.",
+           " That is all.", " {s}", " I hope that is possible.", " Do it now."]
+JOINTS = {"train": [" and another {}", ", then another {}", " and one more {}", ", and a second {}",
+                    " plus another {}", " as well as another {}", ", after that another {}",
+                    "; another {}", " and a further one {}", ", next one {}", " and then one {}"],
           "heldout": [" and also another {}"]}
-TWO = {"train": ["{} and {}", "{}, then {}", "{} and also {}", "{}. After that, {}"],
+TWO = {"train": ["{} and {}", "{}, then {}", "{} and also {}", "{}. After that, {}",
+                 "{} and then {}", "{}, and after that {}", "{}; also {}", "{}. Then {}",
+                 "{}. Next, {}", "{}, and {}", "at first {}, afterwards {}", "both {} and {}",
+                 "{} before you {}", "{} and, when that is done, {}", "{}, next {}"],
        "heldout": ["first {}, then {}"]}
 RESULTS = {
     "status": lambda rng, split: rng.choice(("done", "ready", "open", "closed", "booked", "sent",
@@ -87,8 +113,32 @@ def _wanted(rng, split, functions):
     return request, calls
 
 
+def _filled(rng, text):
+    """N a name, w a word that nobody has heard, s a sentence."""
+    while True:
+        field = re.search(r"{[Nws]}", text)
+        if not field:
+            return text
+        word = {"N": lambda: pools.person(rng, "train")[0], "w": lambda: pools.coined(rng),
+                "s": lambda: filler.sentence(rng, "train")}[field.group()[1]]()
+        text = text[:field.start()] + word + text[field.end():]
+
+
+def _request_frame(rng):
+    """A wording of training with {} for the request: an opening, a frame and an ending."""
+    while True:
+        frame = rng.choice(FRAMES)
+        opening = rng.choice(OPENINGS) if rng.random() < 0.4 else ""
+        if opening[-2:] == ". ":
+            frame = frame[0].upper() + frame[1:]
+        frame = opening + frame + (rng.choice(ENDINGS) if rng.random() < 0.15 else "")
+        if not any(frame.lower() == unseen.lower() for unseen in REQUESTS["heldout"]):
+            return _filled(rng, frame)
+
+
 def _sentence(rng, split, request):
-    text = rng.choice(REQUESTS[split]).format(request)
+    frame = _request_frame(rng) if split == "train" else rng.choice(REQUESTS[split])
+    text = frame.format(request)
     # A request that ends in a quoted sentence keeps one full stop.
     text = text.replace('.".', '."')
     return text[0].upper() + text[1:]
@@ -134,12 +184,23 @@ def _answered(rng, split, turn, thinking):
     return messages + [message], [word for _, _, words in results for word in words]
 
 
+def _near(rng, functions, other):
+    """`other` with the verb or the noun of a function that is there, so that both must be read."""
+    like = rng.choice(functions)
+    verb, noun = (like.verb, other.noun) if rng.random() < 0.5 else (other.verb, like.noun)
+    taken = f"{verb}_{noun}" in [function.name for function in functions]
+    free = not taken and pools.split_of(verb, noun) == "train"
+    return Function(verb, noun, other.parameters) if free else other
+
+
 def _no_call(rng, split, functions, thinking):
     """Small talk beside tools, or a request that none of them serves."""
-    if rng.random() < 0.5:
+    if rng.random() < (0.2 if split == "train" else 0.5):
         question, answer, words = talk.pair(rng, split)
     else:
         other = make_function(rng, split, [function.name for function in functions])
+        if split == "train" and rng.random() < 0.6:
+            other = _near(rng, functions, other)
         question = _sentence(rng, split, _request(rng, other, _arguments(rng, split, other)))
         answer, words = f"I have no tool to {other.verb} a {other.noun}.", ["no tool", other.noun]
     message = {"role": "assistant", "content": answer}
@@ -149,11 +210,32 @@ def _no_call(rng, split, functions, thinking):
     return [{"role": "user", "content": question}, message], words
 
 
+KINDS_DRAWN = {"train": ("call",) * 11 + ("result",) * 4 + ("none",) * 5,
+               "heldout": ("call",) * 6 + ("result",) * 3 + ("none",)}
+EARLIER = (0, 0, 1, 2, 4)  # earlier exchanges of training where the model does not think
+
+
+def _earlier(rng, split, functions, thinking):
+    """Exchanges before the one that counts."""
+    if split == "train" and not thinking:
+        count = rng.choice(EARLIER)
+    else:
+        count = int(rng.random() < 0.12)
+    messages = []
+    for _ in range(count):
+        if split == "train" and rng.random() < 0.2:
+            messages += _no_call(rng, split, functions, False)[0]
+            continue
+        shuffled = rng.sample(functions, len(functions))
+        messages += _answered(rng, split, _turn(rng, split, shuffled, False), False)[0]
+    return messages
+
+
 def generate(rng, split, thinking=None, kind=None):
     """kind: "call" (one or several), "result" or "none"; default mixed."""
     if thinking is None:
         thinking = rng.random() < 0.5
-    kind = kind or rng.choice(("call",) * 6 + ("result",) * 3 + ("none",))
+    kind = kind or rng.choice(KINDS_DRAWN[split])
     functions = _functions(rng, split, rng.choice((1, 2, 2, 3, 3, 4, 5)))
     tools = [function.tool() for function in functions]
     rng.shuffle(tools)
@@ -161,10 +243,7 @@ def generate(rng, split, thinking=None, kind=None):
     system = system_prompt(rng, split, 0.15)
     if system:
         messages.append({"role": "system", "content": system})
-    if rng.random() < 0.12:  # an earlier exchange
-        earlier, _ = _answered(rng, split, _turn(rng, split, rng.sample(functions, len(functions)),
-                                                 False), False)
-        messages += earlier
+    messages += _earlier(rng, split, functions, thinking)
     if kind == "none":
         turn, answer = _no_call(rng, split, functions, thinking)
     else:

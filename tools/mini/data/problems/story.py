@@ -2,6 +2,7 @@
 import re
 
 from .. import pools
+from .more_wordings import MORE, MORE_OPENERS
 from .wordings import HELDOUT_OPENERS, OPENERS, WORDINGS
 
 ARTICLE = re.compile(r"\ba (?=[aeiou])")
@@ -54,12 +55,14 @@ class Story:
         if self.split == "heldout" and unseen and self.rng.random() < 0.5:
             self.unseen = True
             return self.rng.choice(unseen)
+        if self.split == "train" and self.rng.random() < 0.7:
+            known = MORE.get(kind, known)
         return self.rng.choice(known)
 
     def say(self, kind, *, opener=0.0, **words):
         text = ARTICLE.sub("an ", self.word(kind).format(**words))
         if opener and self.rng.random() < opener:
-            pool = OPENERS
+            pool = OPENERS + MORE_OPENERS if self.split == "train" else OPENERS
             if self.split == "heldout" and self.rng.random() < 0.5:
                 pool = HELDOUT_OPENERS
             text = self.rng.choice(pool) + " " + text
