@@ -1,7 +1,7 @@
 // Sparse attention, index logits and top-k of one layer at the widths of GLM-5, by context length:
 // decode (one row) and prefill (64 rows). Attention reads index_topk tokens whatever the context;
 // only the index logits and the top-k may grow.
-//   winnow_attention_bench [--threads N] [Google Benchmark's flags]
+//   winnow_attention_bench [--threads N] [--isa NAME] [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
-#include "backends/backends.h"
+#include "cpu_flags.h"
 #include "layout/float_formats.h"
 
 namespace winnow::bench {
 namespace {
 
-int num_threads = 2;
+CpuFlags flags;
 constexpr int32_t kTopk = 2048, kHeads = 64, kC = 512, kR = 64, kIndexHeads = 32, kIndexDim = 128;
 
 struct Layer {
-  std::unique_ptr<ops::Backend> backend = backends::make_cpu(num_threads);
+  std::unique_ptr<ops::Backend> backend = flags.make_backend();
   std::vector<int32_t> pages, positions, seq_of_row, slots, lens;
   Buffer latents, keys;
   std::vector<float> q_latent, q_rope, out, head_weights, logits;
@@ -142,7 +142,7 @@ void register_all() {
     for (const int64_t context : {2048, 8192, 32768}) {
       for (const int64_t rows : {1, 64}) entry->Args({context, rows});
     }
-    if (num_threads > 1) entry->UseRealTime();
+    if (flags.threads > 1) entry->UseRealTime();
   }
 }
 
@@ -150,14 +150,7 @@ void register_all() {
 }  // namespace winnow::bench
 
 int main(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string(argv[i]) == "--threads") {
-      winnow::bench::num_threads = std::atoi(argv[i + 1]);
-      for (int j = i; j + 2 < argc; ++j) argv[j] = argv[j + 2];
-      argc -= 2;
-      break;
-    }
-  }
+  winnow::bench::flags = winnow::bench::take_cpu_flags(argc, argv);
   winnow::bench::register_all();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -1,6 +1,6 @@
 // Linear products at the widths of GLM-5 (hidden 6144): GB/s of weights read at one row, against
 // the machine's own read bandwidth; GFLOP/s at many rows, against oneDNN.
-//   winnow_linear_bench [--threads N] [Google Benchmark's flags]
+//   winnow_linear_bench [--threads N] [--isa NAME] [Google Benchmark's flags]
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/backends.h"
 #include "base/thread_pool.h"
+#include "cpu_flags.h"
 #include "layout/float_formats.h"
 #include "layout/kv_layout.h"
 #include "rival.h"
@@ -20,7 +20,7 @@
 namespace winnow::bench {
 namespace {
 
-int num_threads = 2;
+CpuFlags flags;
 
 struct Shape {
   const char* name;
@@ -76,7 +76,7 @@ std::vector<float> make_x(int64_t rows, int64_t in) {
 }
 
 void run_ours(benchmark::State& state, const Shape& shape, DType dtype, int64_t rows) {
-  const auto backend = backends::make_cpu(num_threads);
+  const auto backend = flags.make_backend();
   ops::ModelShape model;
   model.hidden_size = 6144;
   model.vocab_size = 1;
@@ -109,7 +109,7 @@ void run_rival(benchmark::State& state, const Shape& shape, bool bf16, int64_t r
   const std::vector<float> x = make_x(rows, shape.in);
   std::vector<float> y(static_cast<size_t>(rows * shape.out));
   const std::unique_ptr<Rival> rival(make_rival(reinterpret_cast<const float*>(w.bytes.data()),
-                                                rows, shape.in, shape.out, bf16, num_threads));
+                                                rows, shape.in, shape.out, bf16, flags.threads));
   if (rival == nullptr) {
     state.SkipWithError("oneDNN is not installed or has no such kernel here");
     return;
@@ -124,8 +124,8 @@ void run_rival(benchmark::State& state, const Shape& shape, bool bf16, int64_t r
 // A plain sum over memory with as many threads: the bandwidth that decode is measured against.
 void read_bandwidth(benchmark::State& state) {
   std::vector<uint64_t> data(static_cast<size_t>(kColdBytes / 8), 1);
-  ThreadPool pool(num_threads);
-  std::vector<uint64_t> sums(static_cast<size_t>(num_threads) * 8);
+  ThreadPool pool(flags.threads);
+  std::vector<uint64_t> sums(static_cast<size_t>(flags.threads) * 8);
   constexpr int64_t kWords = 1 << 15;
   for (auto _ : state) {
     pool.parallel_for(static_cast<int64_t>(data.size()) / kWords, [&](int64_t item, int thread) {
@@ -145,7 +145,7 @@ void read_bandwidth(benchmark::State& state) {
 
 // With one thread rates are by CPU time, which a busy machine disturbs less.
 void timed(benchmark::internal::Benchmark* entry) {
-  if (num_threads > 1) entry->UseRealTime();
+  if (flags.threads > 1) entry->UseRealTime();
 }
 
 void register_all() {
@@ -170,14 +170,7 @@ void register_all() {
 }  // namespace winnow::bench
 
 int main(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::string(argv[i]) == "--threads") {
-      winnow::bench::num_threads = std::atoi(argv[i + 1]);
-      for (int j = i; j + 2 < argc; ++j) argv[j] = argv[j + 2];
-      argc -= 2;
-      break;
-    }
-  }
+  winnow::bench::flags = winnow::bench::take_cpu_flags(argc, argv);
   winnow::bench::register_all();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
