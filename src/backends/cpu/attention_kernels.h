@@ -1,6 +1,6 @@
-// Products of a few dozen heads with a tile of cached tokens, and the softmax over them. Lanes run
-// along tokens (scores) or channels (values); each element sums over k in order by itself, so
-// neither the tiling nor the other heads leave a trace. Included by kernels_<isa>.cpp only.
+// Products of a tile of cached tokens with all heads, and the softmax over them. Lanes run along
+// heads (scores) or channels (values); each element sums over k in order by itself, so neither the
+// tiling nor the other heads leave a trace. Included by kernels_<isa>.cpp only.
 #include "backends/cpu/kernels.h"
 
 namespace winnow::backends::WINNOW_ISA {
@@ -8,148 +8,196 @@ namespace {
 
 constexpr int64_t kPanel = 2 * kLanes;
 
-template <int M>
-WINNOW_INLINE void product_tile(const Product& p, int64_t row, int64_t panel) {
-  const float* a = p.a + row * p.a_stride;
+template <bool kAByColumns, int M>
+WINNOW_INLINE void product_tile(
+    const Product& p, int64_t row, int64_t panel, int64_t k_begin, int64_t k_end, bool accumulate) {
+  const float* a = kAByColumns ? p.a + row : p.a + row * p.a_stride;
   const float* b = p.b + panel * p.b_panel_stride;
   float* c = p.c + row * p.c_stride + panel * kPanel;
-  Floats acc[M][2];
-#pragma GCC unroll 8
-  for (int m = 0; m < M; ++m) {
-    acc[m][0] = p.accumulate ? load(c + m * p.c_stride) : Floats{};
-    acc[m][1] = p.accumulate ? load(c + m * p.c_stride + kLanes) : Floats{};
-  }
-  for (int64_t k = 0; k < p.k; ++k) {
+  Floats acc[M][2] = {};
+  for (int64_t k = k_begin; k < k_end; ++k) {
     const Floats b0 = load(b + k * p.b_k_stride), b1 = load(b + k * p.b_k_stride + kLanes);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
-      const Floats av = splat(a[m * p.a_stride + k]);
+      const Floats av = splat(kAByColumns ? a[k * p.a_stride + m] : a[m * p.a_stride + k]);
       acc[m][0] = fma(av, b0, acc[m][0]);
       acc[m][1] = fma(av, b1, acc[m][1]);
     }
   }
+  // What was there is added last: reading it first would hold the sums up.
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
-    store(c + m * p.c_stride, acc[m][0]);
-    store(c + m * p.c_stride + kLanes, acc[m][1]);
-  }
-}
-
-void product(const Product& p) {
-  for (int64_t panel = 0; panel < p.num_panels; ++panel) {
-    int64_t row = 0;
-    for (; row + 6 <= p.m; row += 6) product_tile<6>(p, row, panel);
-    switch (p.m - row) {
-      case 1:
-        product_tile<1>(p, row, panel);
-        break;
-      case 2:
-        product_tile<2>(p, row, panel);
-        break;
-      case 3:
-        product_tile<3>(p, row, panel);
-        break;
-      case 4:
-        product_tile<4>(p, row, panel);
-        break;
-      case 5:
-        product_tile<5>(p, row, panel);
-        break;
-      default:
-        break;
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; ++v) {
+      float* to = c + m * p.c_stride + v * kLanes;
+      store(to, accumulate ? load(to) + acc[m][v] : acc[m][v]);
     }
   }
 }
 
-// Scores of one head become weights relative to the new maximum; the old output is rescaled.
-void softmax_head(const AttendGroup& g, int64_t head) {
-  float* scores = g.scores + head * kTokenTile;
-  const float minus_inf = -__builtin_inff();
-  for (int64_t s = g.count; s < kTokenTile; ++s) scores[s] = minus_inf;
-  Floats largest_lanes = splat(g.maxima[head]);
-  Ints nan_lanes = {};
-  for (int64_t s = 0; s < kTokenTile; s += kLanes) {
-    const Floats v = load(scores + s) * splat(g.softmax_scale);
-    store(scores + s, v);
-    largest_lanes = max(largest_lanes, v);
-    nan_lanes |= v != v;
+template <bool kAByColumns>
+void product_panel(
+    const Product& p, int64_t panel, int64_t k_begin, int64_t k_end, bool accumulate) {
+  int64_t row = 0;
+  for (; row + 6 <= p.m; row += 6) {
+    product_tile<kAByColumns, 6>(p, row, panel, k_begin, k_end, accumulate);
   }
-  float largest = max_lanes(largest_lanes);
-  // A NaN score must reach the output, not pass for a masked token.
-  for (int64_t l = 0; l < kLanes; ++l) {
-    if (nan_lanes[l] != 0) largest = __builtin_nanf("");
+  switch (p.m - row) {
+    case 1:
+      return product_tile<kAByColumns, 1>(p, row, panel, k_begin, k_end, accumulate);
+    case 2:
+      return product_tile<kAByColumns, 2>(p, row, panel, k_begin, k_end, accumulate);
+    case 3:
+      return product_tile<kAByColumns, 3>(p, row, panel, k_begin, k_end, accumulate);
+    case 4:
+      return product_tile<kAByColumns, 4>(p, row, panel, k_begin, k_end, accumulate);
+    case 5:
+      return product_tile<kAByColumns, 5>(p, row, panel, k_begin, k_end, accumulate);
+    default:
+      return;
   }
-  float* output = g.output + head * g.output_stride;
-  if (largest == minus_inf) {  // nothing to weigh yet; (-inf) - (-inf) must not be formed (B28)
-    memset(scores, 0, kTokenTile * sizeof(float));
-    return;
+}
+
+// In blocks of k whose panel of b stays in the first-level cache while all rows pass by.
+void product(const Product& p) {
+  constexpr int64_t kBlock = 128;
+  for (int64_t k = 0; k < p.k; k += kBlock) {
+    const int64_t end = k + kBlock < p.k ? k + kBlock : p.k;
+    for (int64_t panel = 0; panel < p.num_panels; ++panel) {
+      const bool accumulate = p.accumulate || k > 0;
+      if (p.a_by_columns) {
+        product_panel<true>(p, panel, k, end, accumulate);
+      } else {
+        product_panel<false>(p, panel, k, end, accumulate);
+      }
+    }
   }
+}
+
+// A maximum to subtract: (-inf) - (-inf) must not be formed (B28).
+WINNOW_INLINE Floats finite_or_zero(Floats maximum) {
+  return select(maximum == splat(-__builtin_inff()), Floats{}, maximum);
+}
+
+// b where it is larger or NaN.
+WINNOW_INLINE Floats max_or_nan(Floats a, Floats b) { return select((a < b) | (b != b), b, a); }
+
+// Scores of kLanes heads become weights relative to the new maxima; factors: what earlier outputs
+// are to be multiplied with. A NaN score reaches the output, it does not pass for a masked token.
+void softmax_heads(const AttendGroup& g, int64_t head, float* factors) {
+  const int64_t stride = g.num_panels * kPanel;
+  float* scores = g.scores + head;
+  const Floats before = load(g.state.maxima + head);
+  Floats largest = before;
+  for (int64_t s = 0; s < g.count; ++s) {
+    const Floats v = load(scores + s * stride) * splat(g.softmax_scale);
+    store(scores + s * stride, v);
+    largest = max_or_nan(largest, v);
+  }
+  const Floats subtracted = finite_or_zero(largest);
   Floats sum = {};
-  for (int64_t s = 0; s < kTokenTile; s += kLanes) {
-    const Floats weight = exp_nonpositive(load(scores + s) - splat(largest));
-    store(scores + s, weight);
+  for (int64_t s = 0; s < g.count; ++s) {
+    const Floats weight = exp_nonpositive(load(scores + s * stride) - subtracted);
+    store(scores + s * stride, weight);
     sum += weight;
   }
-  const float rescale = exp_nonpositive(splat(g.maxima[head] - largest))[0];
-  g.sums[head] = g.sums[head] * rescale + sum_lanes(sum);
-  g.maxima[head] = largest;
-  if (rescale == 1.0f) return;
-  for (int64_t c = 0; c < g.output_stride; c += kLanes) {
-    store(output + c, load(output + c) * splat(rescale));
-  }
+  const Floats factor = exp_nonpositive(before - subtracted);
+  store(g.state.sums + head, fma(load(g.state.sums + head), factor, sum));
+  store(g.state.maxima + head, largest);
+  store(factors, factor);
 }
 
 void attend_group(const AttendGroup& g) {
-  const int64_t width = g.kv_lora_rank + g.qk_rope_head_dim;
-  product({.a = g.q_latent,
-           .a_stride = g.kv_lora_rank,
-           .b = g.transposed,
-           .b_k_stride = kPanel,
-           .b_panel_stride = width * kPanel,
-           .c = g.scores,
-           .c_stride = kTokenTile,
-           .m = g.num_heads,
-           .k = g.kv_lora_rank,
-           .num_panels = kTokenTile / kPanel});
-  product({.a = g.q_rope,
-           .a_stride = g.qk_rope_head_dim,
-           .b = g.transposed + g.kv_lora_rank * kPanel,
-           .b_k_stride = kPanel,
-           .b_panel_stride = width * kPanel,
-           .c = g.scores,
-           .c_stride = kTokenTile,
-           .m = g.num_heads,
-           .k = g.qk_rope_head_dim,
-           .num_panels = kTokenTile / kPanel,
-           .accumulate = true});
-  for (int64_t head = 0; head < g.num_heads; ++head) softmax_head(g, head);
+  const int64_t stride = g.num_panels * kPanel;
+  Product scores = {.a = g.latents,
+                    .a_stride = g.latent_stride,
+                    .b = g.q_latent,
+                    .b_k_stride = kPanel,
+                    .b_panel_stride = g.kv_lora_rank * kPanel,
+                    .c = g.scores,
+                    .c_stride = stride,
+                    .m = g.count,
+                    .k = g.kv_lora_rank,
+                    .num_panels = g.num_panels};
+  product(scores);
+  scores.a += g.kv_lora_rank;
+  scores.b = g.q_rope;
+  scores.b_panel_stride = g.qk_rope_head_dim * kPanel;
+  scores.k = g.qk_rope_head_dim;
+  scores.accumulate = true;
+  product(scores);
+  for (int64_t first = 0; first < g.num_heads; first += kLanes) {
+    float factors[kLanes];
+    softmax_heads(g, first, factors);
+    for (int64_t i = 0; i < kLanes && first + i < g.num_heads; ++i) {
+      if (factors[i] == 1.0f) continue;
+      float* output = g.state.output + (first + i) * g.output_stride;
+      for (int64_t c = 0; c < g.num_channels; c += kLanes) {
+        store(output + c, load(output + c) * splat(factors[i]));
+      }
+    }
+  }
   product({.a = g.scores,
-           .a_stride = kTokenTile,
+           .a_stride = stride,
+           .a_by_columns = true,
            .b = g.latents,
            .b_k_stride = g.latent_stride,
            .b_panel_stride = kPanel,
-           .c = g.output,
+           .c = g.state.output,
            .c_stride = g.output_stride,
            .m = g.num_heads,
            .k = g.count,
-           .num_panels = g.output_stride / kPanel,
+           .num_panels = g.num_channels / kPanel,
            .accumulate = true});
 }
 
+void merge_states(const SoftmaxState& part,
+                  const SoftmaxState& all,
+                  int64_t num_heads,
+                  int64_t num_channels,
+                  int64_t output_stride) {
+  for (int64_t h = 0; h < num_heads; ++h) {
+    const Floats ours = splat(all.maxima[h]), theirs = splat(part.maxima[h]);
+    const Floats largest = max_or_nan(ours, theirs), subtracted = finite_or_zero(largest);
+    const Floats keep = exp_nonpositive(ours - subtracted);
+    const Floats take = exp_nonpositive(theirs - subtracted);
+    all.maxima[h] = largest[0];
+    all.sums[h] = (splat(all.sums[h]) * keep + splat(part.sums[h]) * take)[0];
+    float* to = all.output + h * output_stride;
+    const float* from = part.output + h * output_stride;
+    for (int64_t c = 0; c < num_channels; c += kLanes) {
+      store(to + c, fma(load(to + c), keep, load(from + c) * take));
+    }
+  }
+}
+
 void combine_heads(const float* products,
+                   int64_t stride,
                    const float* head_weights,
                    int64_t num_heads,
                    const float* key_scales,
+                   int64_t count,
                    float* logits) {
-  for (int64_t s = 0; s < kTokenTile; s += kLanes) {
+  float padded[kLanes] = {};  // weights of the last heads
+  const int64_t whole = num_heads / kLanes * kLanes;
+  Ints is_head = {};
+  for (int64_t i = 0; i < num_heads - whole; ++i) {
+    padded[i] = head_weights[whole + i];
+    is_head[i] = -1;
+  }
+  for (int64_t s = 0; s < count; ++s) {
+    const float* row = products + s * stride;
     Floats sum = {};
-    for (int64_t h = 0; h < num_heads; ++h) {
+    for (int64_t h = 0; h < whole; h += kLanes) {
       // NaN > 0 is false: select on the other side keeps a NaN product.
-      const Floats v = load(products + h * kTokenTile + s);
-      const Floats positive = select(v < Floats{}, Floats{}, v);
-      sum = fma(positive, splat(head_weights[h]), sum);
+      const Floats v = load(row + h);
+      sum = fma(select(v < Floats{}, Floats{}, v), load(head_weights + h), sum);
     }
-    store(logits + s, sum * load(key_scales + s));
+    if (whole < num_heads) {
+      const Floats v = select(is_head, load(row + whole), Floats{});
+      sum = fma(select(v < Floats{}, Floats{}, v), load(padded), sum);
+    }
+    logits[s] = sum_lanes(sum) * key_scales[s];
   }
 }
 

@@ -91,6 +91,8 @@ class CpuBackend final : public ops::Backend {
                   int64_t num_rows,
                   bool fill_rest);
   void attend(const AttentionJob& job);
+  void attend_rows(const AttentionJob& job, int64_t work);
+  void attend_shared(const AttentionJob& job, int64_t row, int64_t work);
 
   ThreadPool pool_;
   const KernelTable& kernels_;

@@ -51,19 +51,20 @@ struct KeyScoring {
   const KernelTable& kernels;
   const int32_t* row_list;  // null: every row
   bool fill_rest;           // write the -inf of columns behind the row's position
-  const float* queries;  // fp32 [chunk, Hi, D] of result rows from first_row; null: args.q itself
+  const float* queries;     // of result rows from first_row, by transpose_rows
   int64_t first_row;
 
   int64_t row_at(int64_t i) const { return row_list != nullptr ? row_list[i] : i; }
   int64_t visible(int64_t i) const { return int64_t{args.rows->positions[row_at(i)]} + 1; }
-  const float* query(int64_t i) const {
-    const int64_t width = args.index_n_heads * args.cache.geometry.index_head_dim;
-    return queries != nullptr ? queries + (i - first_row) * width
-                              : static_cast<const float*>(args.q) + row_at(i) * width;
+  int64_t panel() const { return 2 * kernels.lanes; }
+  int64_t num_panels() const { return layout::ceil_div(args.index_n_heads, panel()); }
+  int64_t query_floats() const {
+    return num_panels() * panel() * args.cache.geometry.index_head_dim;
   }
+  const float* query(int64_t i) const { return queries + (i - first_row) * query_floats(); }
 };
 
-// Unpacks keys [begin, begin + count) of a sequence into panels.
+// Unpacks keys [begin, begin + count) of a sequence.
 void load_keys(const KeyScoring& scoring,
                const int32_t* pages,
                int64_t begin,
@@ -77,8 +78,6 @@ void load_keys(const KeyScoring& scoring,
     scratch.key_scales[static_cast<size_t>(j)] =
         read_index_key(scoring.args.cache, slot, scoring.kernels, scratch.latents.data() + j * dim);
   }
-  scoring.kernels.transpose_tile(scratch.latents.data(), dim, count, dim,
-                                 scratch.transposed.data());
 }
 
 // One row against the unpacked keys; count of them are visible to it.
@@ -86,22 +85,21 @@ void score_row(
     const KeyScoring& scoring, int64_t i, int64_t column, int64_t count, ThreadScratch& scratch) {
   const int64_t heads = scoring.args.index_n_heads;
   const int64_t dim = scoring.args.cache.geometry.index_head_dim;
-  const int64_t panel = 2 * scoring.kernels.lanes;
-  scoring.kernels.product({.a = scoring.query(i),
+  const int64_t panel = scoring.panel(), stride = scoring.num_panels() * panel;
+  scoring.kernels.product({.a = scratch.latents.data(),
                            .a_stride = dim,
-                           .b = scratch.transposed.data(),
+                           .b = scoring.query(i),
                            .b_k_stride = panel,
                            .b_panel_stride = dim * panel,
                            .c = scratch.scores.data(),
-                           .c_stride = kTokenTile,
-                           .m = heads,
+                           .c_stride = stride,
+                           .m = count,
                            .k = dim,
-                           .num_panels = layout::ceil_div(count, panel)});
-  float logits[kTokenTile];
-  scoring.kernels.combine_heads(scratch.scores.data(),
+                           .num_panels = scoring.num_panels()});
+  scoring.kernels.combine_heads(scratch.scores.data(), stride,
                                 scoring.args.head_weights + scoring.row_at(i) * heads, heads,
-                                scratch.key_scales.data(), logits);
-  std::copy_n(logits, count, scoring.args.logits + i * scoring.args.logits_stride + column);
+                                scratch.key_scales.data(), count,
+                                scoring.args.logits + i * scoring.args.logits_stride + column);
 }
 
 // Result rows [first, last) of one sequence against keys [begin, end).
@@ -131,15 +129,28 @@ void score_group(const KeyScoring& scoring,
   }
 }
 
-void unpack_queries(const ops::IndexLogitsArgs& args,
-                    const KernelTable& kernels,
-                    int64_t row,
-                    float* out) {
-  const int64_t width = args.index_n_heads * args.cache.geometry.index_head_dim;
-  if (args.query_format == ops::IndexFormat::kBf16) {
-    kernels.unpack_bf16(static_cast<const uint16_t*>(args.q) + row * width, width, out);
-  } else {
-    kernels.unpack_e4m3(static_cast<const uint8_t*>(args.q) + row * width, width, 1.0f, out);
+// The queries of a result row as fp32, heads in lanes.
+void unpack_queries(const KeyScoring& scoring, int64_t i, ThreadScratch& scratch, float* out) {
+  const ops::IndexLogitsArgs& args = scoring.args;
+  const int64_t dim = args.cache.geometry.index_head_dim, heads = args.index_n_heads;
+  for (int64_t head = 0; head < heads; head += scoring.panel()) {
+    const int64_t count = std::min(scoring.panel(), heads - head);
+    const int64_t begin = (scoring.row_at(i) * heads + head) * dim;
+    const float* rows = scratch.latents.data();
+    switch (args.query_format) {
+      case ops::IndexFormat::kF32:
+        rows = static_cast<const float*>(args.q) + begin;
+        break;
+      case ops::IndexFormat::kBf16:
+        scoring.kernels.unpack_bf16(static_cast<const uint16_t*>(args.q) + begin, count * dim,
+                                    scratch.latents.data());
+        break;
+      case ops::IndexFormat::kFp8:
+        scoring.kernels.unpack_e4m3(static_cast<const uint8_t*>(args.q) + begin, count * dim, 1.0f,
+                                    scratch.latents.data());
+        break;
+    }
+    scoring.kernels.transpose_rows(rows, dim, count, dim, out + head * dim);
   }
 }
 
@@ -154,20 +165,18 @@ void CpuBackend::score_keys(const ops::IndexLogitsArgs& args,
   WINNOW_CHECK(workspace_.prepared && args.index_n_heads <= workspace_.shape.index_n_heads &&
                    args.cache.geometry.index_head_dim <= workspace_.shape.index_head_dim,
                "index heads {} x {}", args.index_n_heads, args.cache.geometry.index_head_dim);
-  const int64_t chunk = static_cast<int64_t>(workspace_.index_queries.size()) / width;
+  float* queries = workspace_.index_queries.data();
+  KeyScoring scoring{args, kernels_, row_list, fill_rest, queries, 0};
+  const int64_t chunk =
+      static_cast<int64_t>(workspace_.index_queries.size()) / scoring.query_floats();
   int32_t* groups = workspace_.row_groups.data();
   for (int64_t first = 0; first < num_rows; first += chunk) {
     const int64_t last = std::min(num_rows, first + chunk);
-    const bool unpack = args.query_format != ops::IndexFormat::kF32;
-    const KeyScoring scoring{
-        args, kernels_, row_list, fill_rest, unpack ? workspace_.index_queries.data() : nullptr,
-        first};
-    if (unpack) {
-      for_items(last - first, (last - first) * width, [&](int64_t i, int) {
-        unpack_queries(args, kernels_, scoring.row_at(first + i),
-                       workspace_.index_queries.data() + i * width);
-      });
-    }
+    scoring.first_row = first;
+    for_items(last - first, (last - first) * width, [&](int64_t i, int thread_idx) {
+      unpack_queries(scoring, first + i, scratch_of(thread_idx),
+                     queries + i * scoring.query_floats());
+    });
     int64_t num_groups = 0;
     for (int64_t i = first; i < last; ++i) {
       const bool starts =

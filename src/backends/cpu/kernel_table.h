@@ -20,9 +20,10 @@ const KernelTable kTable = {
     .silu_mul = silu_mul,
     .unpack_bf16 = unpack_bf16,
     .unpack_e4m3 = unpack_e4m3,
-    .transpose_tile = transpose_tile,
+    .transpose_rows = transpose_rows,
     .product = product,
     .attend_group = attend_group,
+    .merge_states = merge_states,
     .combine_heads = combine_heads,
 };
 

@@ -24,7 +24,7 @@ inline constexpr int64_t kMaxLanes = 16;
 // Floats of scratch that linear_tile needs.
 inline constexpr int64_t kLinearScratch =
     (kOutputTile + kRowTile) * kColumnBlock + kRowTile * kOutputTile * kMaxLanes;
-// Cached tokens (or index keys) that one call works on; padded with zeros where fewer are left.
+// Cached tokens (or index keys) that one call works on at most.
 inline constexpr int64_t kTokenTile = 64;
 // Channels of a latent or an index key are padded to a multiple of this in scratch.
 inline constexpr int64_t kChannelPad = 32;
@@ -58,11 +58,13 @@ struct LinearTile {
   float* scratch = nullptr;  // [kLinearScratch]
 };
 
-// c[m][n] = sum_k a[m][k] * b[k][n] (+ c[m][n] first with accumulate), k in order. Columns n come
-// in panels of 2 * lanes: b[k][panel] lies at b + k * b_k_stride + panel * b_panel_stride.
+// c[m][n] = sum_k a[m][k] * b[k][n], added to c with accumulate; k in order within blocks of 128.
+// Columns n come in panels of 2 * lanes: b[k][panel] lies at b + k * b_k_stride + panel *
+// b_panel_stride.
 struct Product {
   const float* a = nullptr;
-  int64_t a_stride = 0;
+  int64_t a_stride = 0;       // between rows m
+  bool a_by_columns = false;  // a[m][k] lies at a + k * a_stride + m instead
   const float* b = nullptr;
   int64_t b_k_stride = 0;
   int64_t b_panel_stride = 0;
@@ -72,21 +74,26 @@ struct Product {
   bool accumulate = false;
 };
 
+// The softmax of some heads over the tokens seen so far: maxima -inf and the rest 0 at the start.
+struct SoftmaxState {
+  float* maxima = nullptr;  // [heads padded to panels]
+  float* sums = nullptr;    // [heads padded to panels]
+  float* output = nullptr;  // [heads, output_stride], unnormalised
+};
+
 // One group of at most kTokenTile tokens added to the softmax of num_heads heads.
 struct AttendGroup {
-  const float* q_latent = nullptr;  // [num_heads, kv_lora_rank]
-  const float* q_rope = nullptr;    // [num_heads, qk_rope_head_dim]
-  int64_t num_heads = 0, kv_lora_rank = 0, qk_rope_head_dim = 0;
+  const float* q_latent = nullptr;  // by transpose_rows: [num_panels][kv_lora_rank][2 lanes]
+  const float* q_rope = nullptr;    // [num_panels][qk_rope_head_dim][2 lanes]
+  int64_t num_heads = 0, num_panels = 0, kv_lora_rank = 0, qk_rope_head_dim = 0;
   float softmax_scale = 0;
   const float* latents = nullptr;  // [count, latent_stride], latent then roped key
   int64_t latent_stride = 0;
-  const float* transposed = nullptr;  // the same by transpose_tile
   int64_t count = 0;
-  float* scores = nullptr;  // [num_heads, kTokenTile] scratch
-  float* maxima = nullptr;  // [num_heads]
-  float* sums = nullptr;    // [num_heads]
-  float* output = nullptr;  // [num_heads, output_stride], unnormalised
+  float* scores = nullptr;  // [kTokenTile, num_panels * 2 lanes] scratch
+  SoftmaxState state;
   int64_t output_stride = 0;
+  int64_t num_channels = 0;  // of the output: kv_lora_rank padded, at most output_stride
 };
 
 struct KernelTable {
@@ -105,16 +112,24 @@ struct KernelTable {
   void (*unpack_bf16)(const void* from, int64_t count, float* out);
   // e4m3 values times scale; NaN codes give NaN.
   void (*unpack_e4m3)(const uint8_t* from, int64_t count, float scale, float* out);
-  // rows [count, dim] (stride apart) into panels [kTokenTile / (2 lanes)][dim][2 lanes], zero
+  // rows [count, dim] (stride apart) into panels [count padded / (2 lanes)][dim][2 lanes], zero
   // padded
-  void (*transpose_tile)(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out);
+  void (*transpose_rows)(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out);
   void (*product)(const Product& args);
   void (*attend_group)(const AttendGroup& group);
-  // logits[s] = key_scales[s] * sum_h max(products[h][s], 0) * head_weights[h], s < kTokenTile
+  // all += part, a softmax over other tokens
+  void (*merge_states)(const SoftmaxState& part,
+                       const SoftmaxState& all,
+                       int64_t num_heads,
+                       int64_t num_channels,
+                       int64_t output_stride);
+  // logits[s] = key_scales[s] * sum_h max(products[s * stride + h], 0) * head_weights[h], s < count
   void (*combine_heads)(const float* products,
+                        int64_t stride,
                         const float* head_weights,
                         int64_t num_heads,
                         const float* key_scales,
+                        int64_t count,
                         float* logits);
 };
 

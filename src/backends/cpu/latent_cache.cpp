@@ -79,6 +79,12 @@ void read_latent(const ops::LatentCache& cache,
   }
 }
 
+void prefetch_latent(const ops::LatentCache& cache, int64_t slot) {
+  const uint8_t* row = place_of(cache, slot).row;
+  const int64_t bytes = cache.geometry.row_bytes();
+  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+}
+
 void write_latent(const ops::LatentCache& cache, int64_t slot, const float* values) {
   const LatentGeometry& g = cache.geometry;
   const int64_t c = g.kv_lora_rank, r = g.qk_rope_head_dim;

@@ -72,23 +72,43 @@ void unpack_bf16(const void* from, int64_t count, float* out) {
   }
 }
 
-// Bits in place as for weights (linear_kernels.h), here with NaN codes kept.
+// Bits in place as for weights (linear_kernels.h): 2^-120 too small. Codes sign-extended.
 WINNOW_INLINE Floats e4m3_values(Ints codes, Floats scale) {
-  const Ints magnitude = codes & splat_int(0x7f);
-  const Floats value = cast<Floats>(magnitude << 20) * splat(0x1p120f);
-  const Ints bits = cast<Ints>(value) | ((codes & splat_int(0x80)) << 24);
-  const Floats nan = cast<Floats>(splat_int(0x7fc00000));
-  return select(magnitude == splat_int(0x7f), nan, cast<Floats>(bits) * scale);
+  const Ints bits = (codes << 20) & splat_int(static_cast<int32_t>(0x87f00000u));
+  return cast<Floats>(bits) * splat(0x1p120f) * scale;
+}
+
+// The two NaN codes kept.
+void unpack_e4m3_with_nan(const uint8_t* from, int64_t count, float scale, float* out) {
+  for (int64_t i = 0; i < count; ++i) {
+    const Ints code = splat_int(static_cast<int8_t>(from[i]));
+    out[i] = (from[i] & 0x7f) == 0x7f ? __builtin_nanf("") : e4m3_values(code, splat(scale))[0];
+  }
+}
+
+WINNOW_INLINE bool has_nan_code(const uint8_t* from, int64_t count) {
+  uint64_t found = 0;
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t codes;
+    memcpy(&codes, from + i, sizeof(codes));
+    // Magnitude 0x7f plus one carries into the sign's place, and no further.
+    found |= (codes & 0x7f7f7f7f7f7f7f7fu) + 0x0101010101010101u;
+  }
+  bool in_tail = false;
+  for (; i < count; ++i) in_tail |= (from[i] & 0x7f) == 0x7f;
+  return (found & 0x8080808080808080u) != 0 || in_tail;
 }
 
 void unpack_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
+  if (has_nan_code(from, count)) return unpack_e4m3_with_nan(from, count, scale, out);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    store(out + i, e4m3_values(load_bytes(from + i), splat(scale)));
+    store(out + i, e4m3_values(load_signed_bytes(from + i), splat(scale)));
   }
   if (i == count) return;
   Ints codes = {};
-  for (int64_t l = 0; i + l < count; ++l) codes[l] = from[i + l];
+  for (int64_t l = 0; i + l < count; ++l) codes[l] = static_cast<int8_t>(from[i + l]);
   const Floats values = e4m3_values(codes, splat(scale));
   for (int64_t l = 0; i + l < count; ++l) out[i + l] = values[l];
 }
@@ -113,19 +133,20 @@ WINNOW_INLINE void transpose_4x4(const float* from, int64_t stride, float* to, i
   for (int i = 0; i < 4; ++i) memcpy(to + i * to_stride, &rows[i], sizeof(Quad));
 }
 
-void transpose_tile(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out) {
-  constexpr int64_t kPanel = 2 * kLanes;
-  for (int64_t token = 0; token < kTokenTile; token += 4) {
-    float* panel = out + token / kPanel * dim * kPanel + token % kPanel;
+void transpose_rows(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out) {
+  constexpr int64_t kWidth = 2 * kLanes;
+  const int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
+  for (int64_t row = 0; row < padded; row += 4) {
+    float* panel = out + row / kWidth * dim * kWidth + row % kWidth;
     int64_t c = 0;
-    if (token + 4 <= count) {
+    if (row + 4 <= count) {
       for (; c + 4 <= dim; c += 4) {
-        transpose_4x4(rows + token * stride + c, stride, panel + c * kPanel, kPanel);
+        transpose_4x4(rows + row * stride + c, stride, panel + c * kWidth, kWidth);
       }
     }
     for (; c < dim; ++c) {
       for (int64_t i = 0; i < 4; ++i) {
-        panel[c * kPanel + i] = token + i < count ? rows[(token + i) * stride + c] : 0.0f;
+        panel[c * kWidth + i] = row + i < count ? rows[(row + i) * stride + c] : 0.0f;
       }
     }
   }

@@ -67,15 +67,17 @@ WINNOW_INLINE Words high_bytes_times_16(Words v) {
 #endif
 }
 
-// kLanes bytes, widened.
-WINNOW_INLINE Ints load_bytes(const uint8_t* from) {
+// kLanes bytes, sign-extended.
+WINNOW_INLINE Ints load_signed_bytes(const uint8_t* from) {
 #if defined(__AVX512F__)
   const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  return (Ints)_mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+  return (Ints)_mm512_maskz_cvtepi8_epi32(0xffff, bytes);
 #elif defined(__AVX2__)
-  return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  return (Ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
 #else
-  return Ints{from[0], from[1], from[2], from[3]};
+  int8_t bytes[kLanes];
+  memcpy(bytes, from, sizeof(bytes));
+  return Ints{bytes[0], bytes[1], bytes[2], bytes[3]};
 #endif
 }
 WINNOW_INLINE void store(float* to, Floats v) { memcpy(to, &v, sizeof(v)); }

@@ -46,12 +46,22 @@ int64_t widest_input(const ops::ModelShape& s) {
                    int64_t{s.moe_intermediate_size}});
 }
 
+// Whole panels of the widest instruction set.
+int64_t padded_heads(int64_t heads) {
+  return layout::ceil_div(heads, 2 * kMaxLanes) * 2 * kMaxLanes;
+}
+
 template <typename Array>
 void resize(Array& buffer, int64_t count) {
   buffer.assign(static_cast<size_t>(count), {});
 }
 
 }  // namespace
+
+SoftmaxState Workspace::state_in(Floats& buffer) const {
+  const int64_t heads = padded_heads(shape.num_attention_heads);
+  return {buffer.data(), buffer.data() + heads, buffer.data() + 2 * heads};
+}
 
 void Workspace::size_for(const ops::ModelShape& s, int num_threads) {
   check_shape(s);
@@ -69,27 +79,29 @@ void Workspace::size_for(const ops::ModelShape& s, int num_threads) {
     resize(expert_begin, int64_t{s.n_routed_experts} + 1);
   }
   if (s.index_n_heads > 0) {
-    resize(index_queries, rows * s.index_n_heads * s.index_head_dim);
+    resize(index_queries, rows * padded_heads(s.index_n_heads) * s.index_head_dim);
     const int64_t most = int64_t{4} * s.max_rows * s.max_context;
     resize(index_logits, std::min(most, s.index_logits_budget_bytes) / 4);
     resize(logits_rows, s.max_rows);
     resize(row_groups, int64_t{s.max_rows} + 1);
   }
-  const auto padded = [](int64_t channels) {
-    return layout::ceil_div(channels, kChannelPad) * kChannelPad;
-  };
+  const int64_t width = int64_t{s.kv_lora_rank} + s.qk_rope_head_dim;
   const int64_t tile_width =
-      std::max(padded(int64_t{s.kv_lora_rank} + s.qk_rope_head_dim), int64_t{s.index_head_dim});
-  const int64_t heads = s.num_attention_heads;
+      std::max<int64_t>(layout::ceil_div(width, kChannelPad) * kChannelPad, s.index_head_dim);
+  const int64_t heads = padded_heads(s.num_attention_heads);
+  const int64_t state = heads * (2 + attention_output_stride(s.kv_lora_rank));
+  resize(q_panels, heads * width);
+  resize(attention_sum, state);
+  attention_splits.assign(static_cast<size_t>(kSplitsAtOnce), Floats(static_cast<size_t>(state)));
   threads.assign(static_cast<size_t>(num_threads), ThreadScratch{});
   for (ThreadScratch& t : threads) {
     resize(t.linear, kLinearScratch);
     resize(t.latents, kTokenTile * tile_width);
-    resize(t.transposed, kTokenTile * tile_width);
-    resize(t.scores, std::max<int64_t>(heads, s.index_n_heads) * kTokenTile);
-    resize(t.softmax, 2 * heads);
-    resize(t.output, heads * padded(s.kv_lora_rank));
+    resize(t.scores, std::max(heads, padded_heads(s.index_n_heads)) * kTokenTile);
     resize(t.key_scales, kTokenTile);
+    resize(t.q_panels, heads * width);
+    resize(t.attention_sum, state);
+    resize(t.attention_split, state);
   }
   prepared = true;
 }
