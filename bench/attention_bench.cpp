@@ -80,9 +80,10 @@ Layer::Layer(int32_t context, int32_t num_rows) {
       std::memcpy(buffer->as<uint8_t>() + i, &scale, 4);
     }
   }
-  for (int32_t p = 0; p < num_pages; ++p) {  // random codes for the keys, so that scores differ
+  for (int32_t p = 0; p < num_pages; ++p) {  // keys as scaled rows have them: few near zero
     auto* page = keys.as<uint8_t>() + p * key_cache.page_stride_bytes;
-    for (int32_t i = 0; i < 64 * kIndexDim; ++i) page[i] = static_cast<uint8_t>(random() & 0xf7u);
+    for (int32_t i = 0; i < 64 * kIndexDim; ++i)
+      page[i] = layout::f32_to_e4m3(normal(random) * 130);
   }
   fill(q_latent, int64_t{num_rows} * kHeads * kC);
   fill(q_rope, int64_t{num_rows} * kHeads * kR);

@@ -118,12 +118,14 @@ struct RowAttention {
                     ThreadScratch& scratch,
                     const SoftmaxState& state) const {
     const int64_t num_panels = layout::ceil_div(heads.count, panel());
-    clear(state, num_panels * panel(), heads.count, output_stride());
+    std::fill_n(state.maxima, num_panels * panel(), kMinusInf);
+    std::fill_n(state.sums, num_panels * panel(), 0.0f);
     TokenList tokens(job, row, split);
     int32_t slots[kTokenTile], coming[kTokenTile];
     int64_t count = tokens.next(slots);
     for (int64_t j = 0; j < count; ++j) prefetch_latent(*job.cache, slots[j]);
-    while (count > 0) {
+    if (count == 0) std::fill_n(state.output, heads.count * output_stride(), 0.0f);
+    for (bool is_first = true; count > 0; is_first = false) {
       for (int64_t j = 0; j < count; ++j) {
         read_latent(*job.cache, slots[j], kernels, scratch.latents.data() + j * latent_stride());
       }
@@ -140,6 +142,7 @@ struct RowAttention {
                             .latent_stride = latent_stride(),
                             .count = count,
                             .scores = scratch.scores.data(),
+                            .is_first = is_first,
                             .state = state,
                             .output_stride = output_stride(),
                             .num_channels = num_channels()});

@@ -129,7 +129,7 @@ void attend_group(const AttendGroup& g) {
   for (int64_t first = 0; first < g.num_heads; first += kLanes) {
     float factors[kLanes];
     softmax_heads(g, first, factors);
-    for (int64_t i = 0; i < kLanes && first + i < g.num_heads; ++i) {
+    for (int64_t i = 0; !g.is_first && i < kLanes && first + i < g.num_heads; ++i) {
       if (factors[i] == 1.0f) continue;
       float* output = g.state.output + (first + i) * g.output_stride;
       for (int64_t c = 0; c < g.num_channels; c += kLanes) {
@@ -148,7 +148,7 @@ void attend_group(const AttendGroup& g) {
            .m = g.num_heads,
            .k = g.count,
            .num_panels = g.num_channels / kPanel,
-           .accumulate = true});
+           .accumulate = !g.is_first});
 }
 
 void merge_states(const SoftmaxState& part,

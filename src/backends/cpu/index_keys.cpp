@@ -1,5 +1,6 @@
 #include "backends/cpu/index_keys.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -28,29 +29,36 @@ KeyPlace place_of(const ops::IndexKeyCache& cache, int64_t slot) {
 
 }  // namespace
 
-float read_index_key(const ops::IndexKeyCache& cache,
+void read_index_keys(const ops::IndexKeyCache& cache,
                      int64_t slot,
+                     int64_t count,
                      const KernelTable& kernels,
-                     float* out) {
-  const int64_t dim = cache.geometry.index_head_dim;
+                     float* out,
+                     float* scales) {
+  const int64_t values = count * cache.geometry.index_head_dim;
   const KeyPlace place = place_of(cache, slot);
-  float scale = 1.0f;
+  std::fill_n(scales, count, 1.0f);
   switch (cache.geometry.layout) {
     case IndexKeyLayout::kNone:
       WINNOW_CHECK(false, "layer without index keys");
       break;
     case IndexKeyLayout::kF32:
-      std::memcpy(out, place.row, static_cast<size_t>(dim) * sizeof(float));
+      std::memcpy(out, place.row, static_cast<size_t>(values) * sizeof(float));
       break;
     case IndexKeyLayout::kBf16_256:
-      kernels.unpack_bf16(place.row, dim, out);
+      kernels.unpack_bf16(place.row, values, out);
       break;
     case IndexKeyLayout::kFp8_132:
-      kernels.unpack_e4m3(place.row, dim, 1.0f, out);
-      std::memcpy(&scale, place.scale, sizeof(scale));
+      kernels.unpack_e4m3(place.row, values, 1.0f, out);
+      std::memcpy(scales, place.scale, static_cast<size_t>(count) * sizeof(float));
       break;
   }
-  return scale;
+}
+
+void prefetch_index_keys(const ops::IndexKeyCache& cache, int64_t slot, int64_t count) {
+  const uint8_t* row = place_of(cache, slot).row;
+  const int64_t bytes = count * cache.geometry.row_bytes();
+  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
 }
 
 void write_index_key(const ops::IndexKeyCache& cache,

@@ -8,11 +8,16 @@
 
 namespace winnow::backends {
 
-// Values of one key without its scale; returns the scale (1 where the layout has none).
-float read_index_key(const ops::IndexKeyCache& cache,
+// Values of count keys that lie one behind the other in a page, without their scales (1 where the
+// layout has none).
+void read_index_keys(const ops::IndexKeyCache& cache,
                      int64_t slot,
+                     int64_t count,
                      const KernelTable& kernels,
-                     float* out);
+                     float* out,
+                     float* scales);
+// Asks for keys that read_index_keys will want soon.
+void prefetch_index_keys(const ops::IndexKeyCache& cache, int64_t slot, int64_t count);
 // scale is used by the fp8 layout only.
 void write_index_key(const ops::IndexKeyCache& cache,
                      int64_t slot,

@@ -64,20 +64,35 @@ struct KeyScoring {
   const float* query(int64_t i) const { return queries + (i - first_row) * query_floats(); }
 };
 
-// Unpacks keys [begin, begin + count) of a sequence.
+// Tokens [begin, end) of a sequence as runs within a page: visit(first slot, token, count).
+template <typename Visit>
+void visit_runs(
+    const int32_t* pages, int64_t page_size, int64_t begin, int64_t end, const Visit& visit) {
+  while (begin < end) {
+    const int64_t page = begin / page_size, offset = begin - page * page_size;
+    const int64_t count = std::min(end - begin, page_size - offset);
+    visit(int64_t{pages[page]} * page_size + offset, begin, count);
+    begin += count;
+  }
+}
+
+// Unpacks keys [begin, end) of a sequence, and asks for those up to next_end.
 void load_keys(const KeyScoring& scoring,
                const int32_t* pages,
                int64_t begin,
-               int64_t count,
+               int64_t end,
+               int64_t next_end,
                ThreadScratch& scratch) {
-  const int64_t page_size = scoring.args.cache.geometry.page_size;
-  const int64_t dim = scoring.args.cache.geometry.index_head_dim;
-  for (int64_t j = 0; j < count; ++j) {
-    const int64_t s = begin + j;
-    const int64_t slot = int64_t{pages[s / page_size]} * page_size + s % page_size;
-    scratch.key_scales[static_cast<size_t>(j)] =
-        read_index_key(scoring.args.cache, slot, scoring.kernels, scratch.latents.data() + j * dim);
-  }
+  const ops::IndexKeyCache& cache = scoring.args.cache;
+  const int64_t page_size = cache.geometry.page_size, dim = cache.geometry.index_head_dim;
+  visit_runs(pages, page_size, begin, end, [&](int64_t slot, int64_t token, int64_t count) {
+    read_index_keys(cache, slot, count, scoring.kernels,
+                    scratch.latents.data() + (token - begin) * dim,
+                    scratch.key_scales.data() + (token - begin));
+  });
+  visit_runs(pages, page_size, end, next_end, [&](int64_t slot, int64_t, int64_t count) {
+    prefetch_index_keys(cache, slot, count);
+  });
 }
 
 // One row against the unpacked keys; count of them are visible to it.
@@ -114,9 +129,10 @@ void score_group(const KeyScoring& scoring,
                                                       args.rows->page_table_stride;
   int64_t longest = 0;
   for (int64_t i = first; i < last; ++i) longest = std::max(longest, scoring.visible(i));
-  for (int64_t tile = begin; tile < std::min(end, longest); tile += kTokenTile) {
-    const int64_t tile_end = std::min({end, longest, tile + kTokenTile});
-    load_keys(scoring, pages, tile, tile_end - tile, scratch);
+  const int64_t last_key = std::min(end, longest);
+  for (int64_t tile = begin; tile < last_key; tile += kTokenTile) {
+    const int64_t tile_end = std::min(last_key, tile + kTokenTile);
+    load_keys(scoring, pages, tile, tile_end, std::min(last_key, tile_end + kTokenTile), scratch);
     for (int64_t i = first; i < last; ++i) {
       const int64_t count = std::min(tile_end, scoring.visible(i)) - tile;
       if (count > 0) score_row(scoring, i, tile - args.key_begin, count, scratch);

@@ -91,6 +91,7 @@ struct AttendGroup {
   int64_t latent_stride = 0;
   int64_t count = 0;
   float* scores = nullptr;  // [kTokenTile, num_panels * 2 lanes] scratch
+  bool is_first = false;    // of the state, whose output is then written without being read
   SoftmaxState state;
   int64_t output_stride = 0;
   int64_t num_channels = 0;  // of the output: kv_lora_rank padded, at most output_stride

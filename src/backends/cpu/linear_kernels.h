@@ -96,7 +96,7 @@ WINNOW_INLINE void add_columns(const float* x,
 #pragma GCC unroll 8
     for (int n = 0; n < N; ++n) {
       Floats w[W::kVectors];
-      __builtin_prefetch(weight + n * in + k + ahead, 0, 3);
+      __builtin_prefetch(weight + n * in + k + ahead, 0, 2);
       W::unpack(weight + n * in + k, w);
 #pragma GCC unroll 8
       for (int v = 0; v < W::kVectors; ++v) {
