@@ -122,12 +122,28 @@ Selection run_select(ops::Backend& backend, const IndexCase& c, IndexData& data)
 
 // The fused op is index_logits and topk; several sequences in one batch keep to their own keys
 // (B17), and a score budget of one row changes nothing (B53).
+// B26: a score depends on the key, not on the page that it lies in.
+TEST(CpuIndexer, PagesAnywhereGiveTheSameScores) {
+  for (const backends::KernelTable* kernels : all_kernels()) {
+    const auto backend = prepared_cpu(2, *kernels);
+    for (const IndexCase& c : index_cases()) {
+      SCOPED_TRACE(std::string(kernels->isa) + " " + c.name);
+      IndexData one = make_index(c, 1), other = make_index(c, 2);
+      const int64_t longest =
+          *std::max_element(one.rows.positions.begin(), one.rows.positions.end()) + 1;
+      ASSERT_NE(one.rows.page_tables, other.rows.page_tables);
+      ASSERT_EQ(run_logits(*backend, c, one, 0, longest, longest),
+                run_logits(*backend, c, other, 0, longest, longest));
+    }
+  }
+}
+
 TEST(CpuIndexer, SelectTokensIsLogitsThenTopk) {
   const auto backend = prepared_cpu(2);
   const auto narrow = prepared_cpu(2);
   ops::ModelShape tight = case_shape();
-  tight.max_context = 4200;
-  tight.index_logits_budget_bytes = 4 * 4200;
+  tight.max_context = 8300;
+  tight.index_logits_budget_bytes = 4 * 8300;
   narrow->prepare(tight);
   for (const IndexCase& c : index_cases()) {
     SCOPED_TRACE(c.name);

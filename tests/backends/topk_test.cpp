@@ -1,5 +1,5 @@
 // Top-k alone is exact: checked against a sort by (score, position). Cases name their faults:
-// B14, B15, B16, B19, B20, B22.
+// B14, B15, B16, B19, B20, B22, B25.
 #include <gtest/gtest.h>
 
 #include <algorithm>

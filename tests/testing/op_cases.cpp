@@ -163,6 +163,7 @@ std::vector<AttentionCase> attention_cases() {
                      pattern});
   }
   cases.push_back({"long", LatentLayout::kFp8_656, 2, 128, 16, 64, 0, {{2046, 3}}, 2048});
+  cases.push_back({"longer", LatentLayout::kBf16_1152, 2, 40, 8, 64, 0, {{4199, 1}}, 4200});
   return cases;
 }
 
@@ -288,6 +289,28 @@ std::vector<IndexCase> index_cases() {
                    0,
                    {{2046, 4}, {4095, 3}},
                    2048});
+  // Every tail of a group of keys just above index_topk (B23), and the second and third group of 64
+  // pages (B26).
+  cases.push_back({"tails_b23",
+                   IndexKeyLayout::kFp8_132,
+                   IndexFormat::kFp8,
+                   4,
+                   64,
+                   32,
+                   64,
+                   0,
+                   {{2048, 16}},
+                   2048});
+  cases.push_back({"page_groups_b26",
+                   IndexKeyLayout::kFp8_132,
+                   IndexFormat::kFp8,
+                   4,
+                   64,
+                   32,
+                   64,
+                   0,
+                   {{4089, 21}, {8184, 16}},
+                   2048});
   return cases;
 }
 
@@ -400,6 +423,15 @@ std::vector<TopkCase> topk_cases() {
     }
   }
   cases.push_back(peaks);
+  // More rows than one launch of any kernel takes at once (B25).
+  TopkCase many{"many_rows_b25", 8, {}};
+  for (uint64_t row = 0; row < 1024; ++row) {
+    CaseRandom random(row);
+    std::vector<float> scores;
+    for (uint64_t i = 0; i < 9 + row % 40; ++i) scores.push_back(random.normal());
+    many.scores.push_back(scores);
+  }
+  cases.push_back(many);
   // -inf, NaN and -0: NaN ranks as -inf, -0 ties with +0, and the lower position wins.
   std::vector<float> odd;
   for (int i = 0; i < 300; ++i) {
