@@ -1,4 +1,4 @@
-// SGLang's attention backend names, to the cache layouts that they stand for.
+// Attention backend names, SGLang's and our own, to the cache layouts that they stand for.
 #include <fmt/format.h>
 
 #include <optional>
@@ -23,6 +23,7 @@ constexpr BackendName kBackendNames[] = {
     {"flashmla_kv", LatentLayout::kFp8_656, std::nullopt},
     {"flashmla_auto", LatentLayout::kFp8_656, LatentLayout::kBf16_1152},
     {"trtllm", LatentLayout::kFp8_576, LatentLayout::kBf16_1152},
+    {"winnow", LatentLayout::kFp8_644, LatentLayout::kBf16_1152},
 };
 
 const BackendName* find(std::string_view name) {

@@ -37,6 +37,8 @@ struct CacheRow {
 constexpr CacheRow kCacheRows[] = {
     {LatentLayout::kBf16_1152, IndexKeyLayout::kFp8_132, "--kv-cache-dtype bfloat16"},
     {LatentLayout::kFp8_656, IndexKeyLayout::kFp8_132, "--kv-cache-dtype fp8_e4m3"},
+    {LatentLayout::kFp8_644, IndexKeyLayout::kFp8_132,
+     "--kv-cache-dtype fp8_e4m3 with the winnow backends"},
     {LatentLayout::kFp8_576, IndexKeyLayout::kFp8_132,
      "--kv-cache-dtype fp8_e4m3 with the trtllm backends"},
     {LatentLayout::kBf16_1152, IndexKeyLayout::kBf16_256,

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kMany = INT32_MAX;
 
-const std::vector<std::string> kAttentionBackends = {"auto", "flashmla_sparse", "flashmla_kv",
-                                                     "flashmla_auto", "trtllm"};
+const std::vector<std::string> kAttentionBackends = {
+    "auto", "flashmla_sparse", "flashmla_kv", "flashmla_auto", "trtllm", "winnow"};
 
 std::vector<std::string> with_none(std::vector<std::string> names) {
   names.insert(names.begin(), "");
@@ -58,7 +58,8 @@ void add_cache_rows(OptionTable& t, ServeOptions& o, Scope scope) {
            "Accepted; the model decides.");
   t.choice("--dsa-prefill-backend --nsa-prefill-backend", o.prefill_backend, kAttentionBackends,
            "Names a cache layout: flashmla_sparse (bf16 or fp8), flashmla_kv (fp8), "
-           "flashmla_auto (bf16 or fp8), trtllm (bf16 or fp8 without scales).");
+           "flashmla_auto (bf16 or fp8), trtllm (bf16 or fp8 without scales), winnow (bf16 or fp8 "
+           "with one scale a token).");
   t.choice("--dsa-decode-backend --nsa-decode-backend", o.decode_backend, kAttentionBackends,
            "The same for decode; both must name one layout.");
   t.integer("--page-size", o.page_size, 1, 64, "Tokens of a cache page.");

@@ -104,7 +104,9 @@ TEST_F(Score, TakesTheOptionsOfTheCache) {
   const auto fp8 = logits("--kv-cache-dtype fp8_e4m3");
   const auto fp8_unscaled =
       logits("--kv-cache-dtype fp8_e4m3 --nsa-prefill trtllm --nsa-decode trtllm");
+  const auto fp8_token_scale = logits("--kv-cache-dtype fp8_e4m3 --dsa-prefill winnow");
   EXPECT_NE(bf16, fp8);
+  EXPECT_EQ(fp8, fp8_token_scale);  // this model's latent is one group of channels
   EXPECT_NE(fp8, fp8_unscaled);
   EXPECT_EQ(logits("--kv-cache-dtype auto"), bf16);
   EXPECT_NE(bf16, reference);

@@ -225,6 +225,7 @@ TEST_F(Generate, EveryPairOfBackendNamesThatWorks) {
         "--kv-cache-dtype fp8_e4m3",
         "--dsa-prefill-backend trtllm --dsa-decode-backend trtllm --kv-cache-dtype fp8_e4m3",
         "--dsa-prefill-backend trtllm --dsa-decode-backend flashmla_sparse --kv-cache-dtype bf16",
+        "--dsa-prefill-backend winnow --kv-cache-dtype fp8_e4m3", "--dsa-decode-backend winnow",
         "--dsa-decode-backend flashmla_kv", "--dsa-prefill-backend flashmla_auto",
         "--kv-cache-dtype bfloat16 --index-key-dtype bfloat16", "--precision reference"}) {
     EXPECT_EQ(
