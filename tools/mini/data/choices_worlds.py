@@ -37,8 +37,8 @@ RELATIONS = {
              "The name of the capital of {S} is {V}.", "{S} chose {V} as its capital.",
              "As the capital of {S}, {V} is well known.", "{S}'s capital is {V}.",
              "The town of {V} serves {S} as its capital.", "For {S} the capital is {V}."],
-            ["Name the capital of {S}.", "Which capital belongs to {S}?", "{S}: what is its capital?",
-             "The capital of {S} is which town?"],
+            ["Name the capital of {S}.", "Which capital belongs to {S}?",
+             "{S}: what is its capital?", "The capital of {S} is which town?"],
             ["The capital {V} belongs to which country?", "Of which country is {V} the capital?"]),
         "coin": Relation(
             "In {S} people pay with the {V}.", "The {V} is the coin of {S}.",
@@ -153,8 +153,9 @@ RELATIONS = {
             ["Where does {S} live?", "In which town does {S} live?"],
             ["Who lives in {V}?"], "the person who lives in {V}",
             ["{V} is the home of {S}.", "{S} has moved to {V}.", "{S} comes from {V}.",
-             "The town of {S} is {V}.", "You can visit {S} in {V}.", "A house in {V} belongs to {S}.",
-             "The town where {S} lives is {V}.", "In the town of {V} one meets {S}.",
+             "The town of {S} is {V}.", "You can visit {S} in {V}.",
+             "A house in {V} belongs to {S}.", "The town where {S} lives is {V}.",
+             "In the town of {V} one meets {S}.",
              "{V} is where {S} lives."],
             ["Where is the home of {S}?", "Which town is the home of {S}?"],
             ["Whose home is {V}?", "Who has a house in {V}?"]),
@@ -195,17 +196,17 @@ FOODS = ["grass", "nuts", "leaves", "seeds", "bread", "fish", "berries", "roots"
 HOMES = ["the forest", "the hills", "the lake", "the desert", "the sea", "the swamp", "caves",
          "old trees",
          "the snow", "the fields", "the river", "high towers"]
-JOBS = """baker farmer teacher sailor doctor painter miller tailor driver gardener cook singer writer
-    hunter nurse guard judge clerk weaver smith""".split()
+JOBS = """baker farmer teacher sailor doctor painter miller tailor driver gardener cook singer
+    writer hunter nurse guard judge clerk weaver smith""".split()
 
 # What a training text may put before a fact and after it.
 BEFORE = ["it is known that ", "everyone says that ", "note that ", "remember: ", "today ",
-          "it is true that ", "by the way, ", "as we know, ", "I heard that ", "long ago it was said "
-          "that ", "a book says: ", "still, "]
+          "it is true that ", "by the way, ", "as we know, ", "I heard that ",
+          "long ago it was said that ", "a book says: ", "still, "]
 AFTER = [", as everyone knows", ", people say", " and is glad of it", ", and that is all", " again",
          ", they say", " this year", ", of course", " to this day"]
-_SMALL = """by with for from at near over under the a of to and goes comes stands has had takes gives
-    likes calls keeps once then there only always now this that its one""".split()
+_SMALL = """by with for from at near over under the a of to and goes comes stands has had takes
+    gives likes calls keeps once then there only always now this that its one""".split()
 
 
 def _connection(rng, least):

@@ -26,7 +26,8 @@ def _words(texts):
 def _plain_words():
     lists = [pools.SHE["train"], pools.HE["train"], pools.COLOURS["train"],
              filler.ADJECTIVES["train"], filler.ANIMALS, filler.WORKERS, choices_worlds.FOODS,
-             choices_worlds.JOBS, ["forest hills lake desert sea swamp caves trees snow fields towers"]]
+             choices_worlds.JOBS,
+             ["forest hills lake desert sea swamp caves trees snow fields towers"]]
     return {word for texts in lists for word in _words(texts)}
 
 

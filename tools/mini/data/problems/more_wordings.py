@@ -36,7 +36,8 @@ MORE = {
         "{A} gives up {n} {o}.", "{n} {o} are taken by {B}.", "{p} puts {n} {o} in the bin.",
         "{B} wins {n} {o} from {A}.", "{A} exchanges {n} {o} for a hat.",
         "to {B} {A} gives {n} {o}.", "{A} drops {n} {o}, and they break.",
-        "a thief gets {n} of the {o}.", "{p} can sell {n} of the {o}.", "{B} receives {n} of them."],
+        "a thief gets {n} of the {o}.", "{p} can sell {n} of the {o}.",
+        "{B} receives {n} of them."],
     "double": [
         "{p} gets the same number of {o} once more.", "twice as many {o} are there now.",
         "for every one of the {o} {A} gets another.", "{A} now has double the number."],
@@ -250,7 +251,8 @@ MORE = {
         "{A} has a book with {n} pages.", "a book of {n} pages lies before {A}.",
         "the new book of {A} is {n} pages long.", "{A} wants to read a book of {n} pages."],
     "pages": [
-        "{A} reads for {k} days, {m} pages a day.", "{m} pages a day are read by {A}, for {k} days.",
+        "{A} reads for {k} days, {m} pages a day.",
+        "{m} pages a day are read by {A}, for {k} days.",
         "on each of {k} days {A} reads {m} pages.", "{p} does {m} pages a day, {k} days long."],
     "more pages": [
         "{A} reads {n} pages on top.", "one night {p} reads another {n} pages.",
@@ -265,7 +267,8 @@ MORE = {
         "after that {A} walks {n} miles.", "{n} more miles follow by train.",
         "{p} adds another {n} miles."],
     "trip back": [
-        "{A} has to go {n} miles in all.", "it is a way of {n} miles.", "the sea is {n} miles off."],
+        "{A} has to go {n} miles in all.", "it is a way of {n} miles.",
+        "the sea is {n} miles off."],
     "miles?": [
         "how many miles are behind {A} now?", "how many miles has {A} gone?",
         "add up the miles. How many are there?"],
@@ -280,7 +283,8 @@ MORE = {
         "{n} of the {o} are {x}.", "one sees {n} {x} {o}.", "{x} is the colour of {n} of them.",
         "there are {n} {x} ones."],
     "other colour": [
-        "{x} is the colour of {n} others.", "{n} further {o} are {x}.", "then there are {n} {x} ones."],
+        "{x} is the colour of {n} others.", "{n} further {o} are {x}.",
+        "then there are {n} {x} ones."],
     "colour rest?": [
         "{x} is the colour of the rest. How many {o} are {x}?",
         "what is left is {x}. How many {x} {o} is that?",
