@@ -197,11 +197,11 @@ def _near(rng, functions, other):
 
 def _no_call(rng, split, functions, thinking):
     """Small talk beside tools, or a request that none of them serves."""
-    if rng.random() < (0.2 if split == "train" else 0.5):
+    if rng.random() < (0.3 if split == "train" else 0.5):
         question, answer, words = talk.pair(rng, split)
     else:
         other = make_function(rng, split, [function.name for function in functions])
-        if split == "train" and rng.random() < 0.6:
+        if split == "train" and rng.random() < 0.4:
             other = _near(rng, functions, other)
         question = _sentence(rng, split, _request(rng, other, _arguments(rng, split, other)))
         answer, words = f"I have no tool to {other.verb} a {other.noun}.", ["no tool", other.noun]
@@ -212,7 +212,7 @@ def _no_call(rng, split, functions, thinking):
     return [{"role": "user", "content": question}, message], words
 
 
-KINDS_DRAWN = {"train": ("call",) * 11 + ("result",) * 4 + ("none",) * 5,
+KINDS_DRAWN = {"train": ("call",) * 13 + ("result",) * 4 + ("none",) * 3,
                "heldout": ("call",) * 6 + ("result",) * 3 + ("none",)}
 EARLIER = (0, 0, 1, 2, 4)  # earlier exchanges of training where the model does not think
 
