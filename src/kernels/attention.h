@@ -37,9 +37,10 @@ struct SparseMlaParams {
 };
 
 enum class SparseMlaKernel : uint8_t {
-  kNone,  // the layout has no kernel here
-  kFp8,   // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
-  kWide,  // any layout: 64 heads a tile, heads are the M side, e4m3 is widened to f16
+  kNone,     // the layout has no kernel here
+  kFp8,      // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
+  kWide,     // any layout: 64 heads a tile, heads are the M side, e4m3 is widened to f16
+  kWidened,  // kFp8_656: 64 heads a tile, two tiles share their tokens; for few rows or many heads
 };
 
 // How a batch runs; the same for all layers. Each row's entries are cut into num_splits pieces of

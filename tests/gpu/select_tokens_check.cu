@@ -149,6 +149,49 @@ void check_batch(Context& context, Batch& b, int32_t topk, const std::string& na
   }
 }
 
+// A captured graph serves batches of other lengths and pages.
+void check_graph(Context& context, Batch& b, const std::vector<int32_t>& other_tokens) {
+  const auto rows = static_cast<int32_t>(b.tokens.size());
+  const int64_t bytes =
+      kernels::sm90::select_tokens_workspace_bytes(rows, b.max_tokens(), int64_t{1} << 28);
+  DeviceArray<uint8_t> workspace(static_cast<size_t>(bytes));
+  b.slots = DeviceArray<int32_t>(static_cast<size_t>(rows) * 2048);
+  b.lens = DeviceArray<int32_t>(static_cast<size_t>(rows));
+  const kernels::SelectTokensParams params = b.select_params(2048, workspace.get(), bytes);
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CUDA_OK(cudaStreamCreate(&stream));
+  CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int layer = 0; layer < 2; ++layer) CUDA_OK(kernels::sm90::select_tokens(params, stream));
+  CUDA_OK(cudaStreamEndCapture(stream, &graph));
+  CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
+  bool same = true;
+  for (int step = 0; step < 2; ++step) {
+    if (step == 1) {
+      std::vector<int32_t> positions;
+      for (const int32_t n : other_tokens) positions.push_back(n - 1);
+      b.d_positions.upload(positions);
+      std::reverse(b.pages.begin(), b.pages.end());
+      b.d_pages.upload(b.pages);
+    }
+    b.slots.poison();
+    b.lens.poison();
+    CUDA_OK(cudaGraphLaunch(exec, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    const std::vector<int32_t> slots = b.slots.download(), lens = b.lens.download();
+    b.slots.poison();
+    b.lens.poison();
+    CUDA_OK(kernels::sm90::select_tokens(params, nullptr));
+    same = same && slots == b.slots.download() && lens == b.lens.download();
+  }
+  CUDA_OK(cudaGraphExecDestroy(exec));
+  CUDA_OK(cudaGraphDestroy(graph));
+  CUDA_OK(cudaStreamDestroy(stream));
+  context.expect(same, "select_tokens in a graph, other batches: " + std::to_string(rows) + " rows",
+                 "slots or lens differ");
+}
+
 void bench_select(
     Context& context, int32_t rows, int64_t tokens, int32_t heads, bool decode, int64_t budget) {
   std::vector<int32_t> row_tokens, seqs;
@@ -197,6 +240,7 @@ void check_select_tokens(Context& context) {
     Batch decode({5000, 1, 20000, 2048, 9000}, {0, 1, 2, 3, 4}, heads);
     check_batch(context, decode, 2048, name + " decode");
     check_batch(context, decode, 64, name + " decode, k 64");
+    check_graph(context, decode, {1, 20000, 3000, 6000, 17000});
   }
   if (!context.bench) return;
   constexpr int64_t kMiB = int64_t{1} << 20;

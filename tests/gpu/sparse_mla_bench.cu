@@ -94,6 +94,10 @@ void bench_sparse_mla(Context& context) {
                    .tokens = 262144};
       time_case(c, context);
       if (rows != 1) time_case(c, context, true);
+      if (heads != 8) continue;
+      Case of_644 = c;
+      of_644.layout = LatentLayout::kFp8_644;
+      time_case(of_644, context);
     }
   }
 }

@@ -124,6 +124,49 @@ void check_case(
 }
 
 // Rows that share a gather: lengths, holes, head counts, groups that do and that do not.
+template <typename T>
+void copy_array(const DeviceArray<T>& from, const DeviceArray<T>& to) {
+  CUDA_OK(cudaMemcpy(to.get(), from.get(), from.size() * sizeof(T), cudaMemcpyDeviceToDevice));
+}
+
+// A plan and a captured graph serve all layers and steps: other lengths, slots, queries and cached
+// tokens in the same places give what a launch of their own gives.
+void check_graph(Context& context, Case c, uint64_t seed) {
+  Data d = make_data(c, seed, true);
+  const SparseMlaPlan plan =
+      kernels::sm90::plan_sparse_mla(c.layout, c.rows, c.heads, c.topk, multiprocessors(), false);
+  DeviceArray<uint8_t> workspace(plan.workspace_bytes);
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CUDA_OK(cudaStreamCreate(&stream));
+  CUDA_OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  for (int layer = 0; layer < 2; ++layer) run(d.params, plan, workspace.get(), stream);
+  CUDA_OK(cudaStreamEndCapture(stream, &graph));
+  CUDA_OK(cudaGraphInstantiate(&exec, graph, 0));
+  bool same = true;
+  for (int step = 0; step < 3; ++step) {
+    if (step > 0) std::rotate(c.lens.begin(), c.lens.begin() + 1, c.lens.end());
+    const Data other = make_data(c, seed + step, true);
+    copy_array(other.q_latent, d.q_latent);
+    copy_array(other.q_rope, d.q_rope);
+    copy_array(other.cache, d.cache);
+    copy_array(other.slots, d.slots);
+    copy_array(other.lens, d.lens);
+    d.out.poison();
+    CUDA_OK(cudaGraphLaunch(exec, stream));
+    CUDA_OK(cudaStreamSynchronize(stream));
+    run(other.params, plan, workspace.get(), nullptr);
+    same =
+        same && same_bits(d, other.out, d.out.size()) && d.lse.download() == other.lse.download();
+  }
+  CUDA_OK(cudaGraphExecDestroy(exec));
+  CUDA_OK(cudaGraphDestroy(graph));
+  CUDA_OK(cudaStreamDestroy(stream));
+  context.expect(same, "sparse_mla in a graph, other batches: " + describe(c),
+                 "splits " + std::to_string(plan.num_splits));
+}
+
 void check_groups(Context& context, LatentLayout layout, uint64_t seed) {
   // e4m3 rows are so quick alone that sharing pays with much overlap only.
   const float overlap = layout == LatentLayout::kBf16_1152 ? 0.9f : 0.98f;
@@ -191,6 +234,8 @@ void check_all(Context& context) {
                  {layout, context.small ? 3 : 12, heads, context.small ? 128 : 2048, 8192,
                   context.small ? few : lens, false},
                  false, seed++);
+      check_case(context, {layout, 1, heads, context.small ? 128 : 2048, 8192, {}, true}, false,
+                 seed++);
       check_case(context,
                  {.layout = layout,
                   .rows = context.small ? 2 : 5,
@@ -201,6 +246,11 @@ void check_all(Context& context) {
                   .holes = true,
                   .spread = 4.0f},
                  heads == 8 || heads == 64, seed++);
+    }
+    for (int heads : {8, 64, 128}) {
+      for (int rows : {1, 6}) {
+        check_graph(context, {layout, rows, heads, 640, 4096, {640, 0, 77, 500, 64, 1}}, seed += 5);
+      }
     }
     check_groups(context, layout, seed += 50);
     if (context.small) continue;

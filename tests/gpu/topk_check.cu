@@ -203,6 +203,12 @@ void check_topk(Context& context) {
     const std::string name = "topk scores " + std::to_string(index++);
     check_case(context, {.tokens = edges}, scores, name + " edges", context.small ? 1 : 3);
     check_case(context, {.tokens = few, .stride_pad = 1}, scores, name + " few rows, odd stride");
+    check_case(context, {.tokens = few}, scores, name + " few rows", context.small ? 1 : 20);
+    // Few enough rows for a cluster of 16 each, every score in a register.
+    for (size_t i = 0; i < edges.size(); i += 3) {
+      check_case(context, {.tokens = {edges[i], edges[i + 1], edges[i + 2], 120000}}, scores,
+                 name + " few rows, edges " + std::to_string(i));
+    }
     check_case(context, {.tokens = {100000}}, scores, name + " one row", context.small ? 1 : 20);
     if (context.small) continue;
     std::vector<int32_t> many;  // one block a row

@@ -144,6 +144,7 @@ WINNOW_WGMMA_RS(wgmma_f16_rs, 32, "m64n64k16.f32.f16.f16", ", 0", "%32, %33, %34
 // f16
 WINNOW_WGMMA_SS(wgmma_f16_ss, 32, "m64n64k16.f32.f16.f16", ", 0, 0", "%32", "%33", "%34")
 WINNOW_WGMMA_SS(wgmma_f16_ss_nt, 64, "m64n128k16.f32.f16.f16", ", 0, 1", "%64", "%65", "%66")
+WINNOW_WGMMA_RS(wgmma_f16_rs_nt, 64, "m64n128k16.f32.f16.f16", ", 1", "%64, %65, %66, %67", "%68", "%69")
 // clang-format on
 
 #undef WINNOW_WGMMA_SS

@@ -7,6 +7,7 @@
 // repeated in steps that cut the buffer back to its K best whenever it could overflow: in position
 // order later equals of the K-th can never win, so nothing is lost.
 #include "kernels/indexer.h"
+#include "kernels/portable/topk_few.cuh"
 #include "kernels/portable/topk_select.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -458,6 +459,10 @@ cudaError_t topk(const TopkParams& params, cudaStream_t stream) {
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (bytes > shared_limit) return cudaErrorInvalidValue;
+  if (major >= 9) {
+    const int32_t few = topk_few_cluster(params, tokens, num_sms);
+    if (few > 0) return topk_few(params, tokens, few, stream);
+  }
   const int32_t cluster = major >= 9 ? cluster_size_for(params.rows.num_rows, tokens, num_sms) : 1;
   auto* kernel = cluster > 1 ? &topk_kernel<true> : &topk_kernel<false>;
   cudaError_t error =

@@ -199,8 +199,9 @@ cudaError_t launch(const LogitsArgs& args,
   const cudaError_t error = cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(sizeof(Shared)));
   if (error != cudaSuccess) return error;
-  return launch_overlapped(kernel, num_sms, kThreads, sizeof(Shared), stream, args, plan, keys,
-                           queries);
+  return launch_overlapped(kernel,
+                           {.blocks = num_sms, .threads = kThreads, .bytes = sizeof(Shared)},
+                           stream, args, plan, keys, queries);
 }
 
 }  // namespace

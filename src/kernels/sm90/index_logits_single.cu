@@ -160,7 +160,9 @@ cudaError_t launch(const LogitsArgs& args,
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (error != cudaSuccess) return error;
-  return launch_overlapped(kernel, num_sms, kThreads, bytes, stream, args, keys, queries);
+  return launch_overlapped(
+      kernel, {.blocks = num_sms, .threads = kThreads, .bytes = static_cast<size_t>(bytes)}, stream,
+      args, keys, queries);
 }
 
 }  // namespace

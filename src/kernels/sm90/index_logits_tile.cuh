@@ -11,6 +11,7 @@
 #include "kernels/device/tensor_copy.cuh"
 #include "kernels/device/wgmma.cuh"
 #include "kernels/indexer.h"
+#include "kernels/sm90/launch.cuh"
 
 namespace winnow::kernels::sm90 {
 
@@ -214,26 +215,5 @@ struct RowOut {
     if (static_cast<uint32_t>(column) < limit) logits[column] = value;
   }
 };
-
-// Launches while the kernel before it still runs; the kernel waits for its results itself.
-template <typename Kernel, typename... Args>
-cudaError_t launch_overlapped(Kernel kernel,
-                              int blocks,
-                              int threads,
-                              size_t bytes,
-                              cudaStream_t stream,
-                              const Args&... args) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  return cudaLaunchKernelEx(&config, kernel, args...);
-}
 
 }  // namespace winnow::kernels::sm90

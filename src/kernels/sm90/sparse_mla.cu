@@ -10,7 +10,8 @@ using layout::LatentLayout;
 
 constexpr int kStageTokens = 64;
 constexpr int kMaxSplits = 128;
-// Where even this many splits of an item leave multiprocessors idle, tiles are made smaller.
+// Where even this many splits of an item (twice as many for the widened kernel) leave
+// multiprocessors idle, tiles are made smaller.
 constexpr int kSmallTileSplits = 32;
 // With --batch-invariant every batch is cut as one of this many rows would be.
 constexpr int kInvariantRows = 16;
@@ -55,7 +56,7 @@ SparseMlaGroups group_view(const SparseMlaPlan& plan, int64_t num_rows, void* wo
 // As the kernels' launch bounds have it. Tiles of 8 heads come twice: four blocks of one stage
 // where there are many rows, two blocks of two stages where rows are split.
 int blocks_of_a_multiprocessor(const SparseMlaPlan& plan, int64_t items, int multiprocessors) {
-  if (plan.kernel == SparseMlaKernel::kWide || plan.head_tile == 64) return 1;
+  if (plan.kernel != SparseMlaKernel::kFp8 || plan.head_tile == 64) return 1;
   if (plan.head_tile == 8) return items >= int64_t{4} * multiprocessors ? 4 : 2;
   if (plan.head_tile == 16) return 3;
   return plan.layout == LatentLayout::kFp8_576 ? 2 : 1;
@@ -105,6 +106,26 @@ void plan_groups(
   plan.workspace_bytes = group_parts(plan, num_rows).bytes;
 }
 
+// Which kernel is the quickest, as measured (docs/kernels.md), and its tile of heads.
+void choose_kernel(
+    SparseMlaPlan& plan, int64_t rows, int num_heads, int num_multiprocessors, bool invariant) {
+  const bool narrow = num_heads <= most_narrow_heads(plan.layout);
+  const bool widened = plan.layout == LatentLayout::kFp8_656 && !narrow &&
+                       (num_heads > 64 || rows * 2 <= num_multiprocessors);
+  plan.kernel = narrow    ? SparseMlaKernel::kFp8
+                : widened ? SparseMlaKernel::kWidened
+                          : SparseMlaKernel::kWide;
+  plan.head_tile = !narrow || num_heads > 32 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+  // Few rows: more and smaller tiles, that all multiprocessors have work.
+  const int64_t large_items = rows * layout::ceil_div(num_heads, plan.head_tile);
+  const int splits = widened ? 2 * kSmallTileSplits : kSmallTileSplits;
+  if (plan.layout != LatentLayout::kBf16_1152 && plan.head_tile > 16 && !invariant &&
+      large_items * splits <= num_multiprocessors) {
+    plan.kernel = SparseMlaKernel::kFp8;
+    plan.head_tile = 16;
+  }
+}
+
 // Larger pools than the union's bit maps have room for take every row alone.
 bool groups_rows(const SparseMlaParams& params, const SparseMlaPlan& plan) {
   return plan.group_rows > 0 && params.num_pages <= kMostGroupPages;
@@ -121,22 +142,10 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
   SparseMlaPlan plan;
   plan.layout = layout;
   if (!has_kernel(layout)) return plan;
-  plan.kernel =
-      num_heads <= most_narrow_heads(layout) ? SparseMlaKernel::kFp8 : SparseMlaKernel::kWide;
-  plan.head_tile = plan.kernel == SparseMlaKernel::kWide ? 64
-                   : num_heads <= 8                      ? 8
-                   : num_heads <= 16                     ? 16
-                   : num_heads <= 32                     ? 32
-                                                         : 64;
-  // Few rows: more and smaller tiles, that all multiprocessors have work.
-  const int64_t large_items = num_rows * layout::ceil_div(num_heads, plan.head_tile);
-  if (most_narrow_heads(layout) >= 16 && plan.head_tile > 16 && !batch_invariant &&
-      large_items * kSmallTileSplits <= num_multiprocessors) {
-    plan.kernel = SparseMlaKernel::kFp8;
-    plan.head_tile = 16;
-  }
+  const int64_t rows_of_plan = batch_invariant ? kInvariantRows : num_rows;
+  choose_kernel(plan, rows_of_plan, num_heads, num_multiprocessors, batch_invariant);
   const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
-  const int64_t items = (batch_invariant ? kInvariantRows : num_rows) * head_tiles;
+  const int64_t items = rows_of_plan * head_tiles;
   plan.blocks = blocks_of_a_multiprocessor(plan, items, num_multiprocessors);
   const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
   plan.num_splits = choose_splits(items, places, max_tokens);
@@ -147,6 +156,8 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
       std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
   const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
   plan.grid = static_cast<int32_t>(std::min<int64_t>(places, all));
+  // Two tiles of heads are a cluster of two blocks.
+  if (plan.kernel == SparseMlaKernel::kWidened && head_tiles == 2) plan.grid &= ~1;
   if (plan.num_splits > 1) {
     plan.workspace_bytes = lse_bytes(num_rows, num_heads, plan.num_splits) +
                            int64_t{num_rows} * num_heads * plan.num_splits * kLatentDim * 4;
@@ -212,10 +223,19 @@ int sparse_mla(const SparseMlaParams& params,
     call.list_count = call.groups.counts + 1;
   }
   call.head_tiles = static_cast<int32_t>(layout::ceil_div(params.num_heads, plan.head_tile));
-  error = plan.kernel == SparseMlaKernel::kWide
-              ? launch_sparse_mla_wide(call, plan.layout, false, plan.grid, stream)
-          : plan.kernel == SparseMlaKernel::kFp8 ? launch_sparse_mla_fp8(call, plan, stream)
-                                                 : cudaErrorInvalidValue;
+  switch (plan.kernel) {
+    case SparseMlaKernel::kWide:
+      error = launch_sparse_mla_wide(call, plan.layout, false, plan.grid, stream);
+      break;
+    case SparseMlaKernel::kWidened:
+      error = launch_sparse_mla_widened(call, plan.layout, plan.grid, stream);
+      break;
+    case SparseMlaKernel::kFp8:
+      error = launch_sparse_mla_fp8(call, plan, stream);
+      break;
+    default:
+      error = cudaErrorInvalidValue;
+  }
   if (error == cudaSuccess && split) error = launch_sparse_mla_combine(call, stream);
   return error;
 }

@@ -69,19 +69,32 @@ __device__ __forceinline__ int64_t sparse_mla_items(const SparseMlaCall& call) {
   return static_cast<int64_t>(__ldg(call.list_count)) * call.num_splits * call.head_tiles;
 }
 
-__device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& call,
-                                                         int64_t index,
-                                                         int head_tile) {
+// The item but for where its entries end: begin as if the row were long enough, end as if it were
+// full. What hangs on no more than this need not wait for the row's length.
+__device__ __forceinline__ SparseMlaItem sparse_mla_place(const SparseMlaCall& call,
+                                                          int64_t index,
+                                                          int head_tile) {
   SparseMlaItem item;
   const int64_t piece = index / call.head_tiles;
   item.head_begin = static_cast<int32_t>(index - piece * call.head_tiles) * head_tile;
   const int64_t place = piece / call.num_splits;
   item.row = call.list == nullptr ? place : __ldg(call.list + place);
   item.split = static_cast<int32_t>(piece - place * call.num_splits);
+  item.begin = item.split * call.tokens_per_split;
+  item.end = min(item.begin + call.tokens_per_split, static_cast<int32_t>(call.p.slots_stride));
+  return item;
+}
+__device__ __forceinline__ void bound_by_length(const SparseMlaCall& call, SparseMlaItem& item) {
   const int32_t len =
       min(max(__ldg(call.p.lens + item.row), 0), static_cast<int32_t>(call.p.slots_stride));
-  item.begin = warp_uniform(min(item.split * call.tokens_per_split, len));
+  item.begin = warp_uniform(min(item.begin, len));
   item.end = warp_uniform(min(item.begin + call.tokens_per_split, len));
+}
+__device__ __forceinline__ SparseMlaItem sparse_mla_item(const SparseMlaCall& call,
+                                                         int64_t index,
+                                                         int head_tile) {
+  SparseMlaItem item = sparse_mla_place(call, index, head_tile);
+  bound_by_length(call, item);
   return item;
 }
 
@@ -121,6 +134,11 @@ cudaError_t launch_sparse_mla_wide_fp8(const SparseMlaCall& call,
                                        bool grouped,
                                        int grid,
                                        cudaStream_t stream);
+// Heads in tiles of 64; two tiles share their tokens.
+cudaError_t launch_sparse_mla_widened(const SparseMlaCall& call,
+                                      layout::LatentLayout layout,
+                                      int grid,
+                                      cudaStream_t stream);
 cudaError_t launch_sparse_mla_fp8(const SparseMlaCall& call,
                                   const SparseMlaPlan& plan,
                                   cudaStream_t stream);

@@ -11,6 +11,8 @@
 // else a block has two.
 #include "kernels/sm90/sparse_mla_fp8.cuh"
 
+#include "kernels/sm90/launch.cuh"
+
 namespace winnow::kernels::sm90 {
 
 // x[j][c]: base-2 logits of tokens g (c < 2) and g + 8 of the warp's 16, heads 8j + 2t + c % 2.
@@ -274,20 +276,24 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::r
 #pragma unroll
     for (int m = 0; m < 8; ++m) o[m][j][0] = o[m][j][1] = o[m][j][2] = o[m][j][3] = 0;
   }
-  __syncthreads();  // the item before has been read
-  gathered = 0;
-  next_slot = load_slot(0);
-  if (blocks > 0) gather(0);
+#pragma unroll
+  for (int stage = 0; stage < T::kStages; ++stage) {
+    if (stage < blocks) gather(stage);
+  }
   load_queries();
   for (int block = 0; block < blocks; ++block) {
     const int stage = block % T::kStages;
     const bool more = block + 1 < blocks;
-    cp_async_wait<0>();
+    if (T::kStages == 2 && block == 0 && more) {
+      cp_async_wait<1>();
+    } else {
+      cp_async_wait<0>();
+    }
     fence_proxy_async();
     __syncthreads();  // the block is here, and the one before is used up
-    const uint32_t valid = next_valid;
-    const float token_scale = next_scale;
-    if (T::kStages == 2 && more) gather(stage ^ 1);
+    const uint32_t valid = stage == 0 ? valid_of[0] : valid_of[T::kStages - 1];
+    const float token_scale = stage == 0 ? scale_of[0] : scale_of[T::kStages - 1];
+    if (T::kStages == 2 && block > 0 && more) gather(stage ^ 1);
     const bool in[2] = {(valid >> g & 1) != 0, (valid >> (g + 8) & 1) != 0};
     float scale[2][T::kWeightSets], bound[2] = {0, 0};
 #pragma unroll
@@ -332,6 +338,8 @@ __global__ void __launch_bounds__(kWarpgroups * 128, kBlocks)
   extern __shared__ __align__(1024) uint8_t raw[];
   auto& shared = *reinterpret_cast<Shared<kLayout, kHeads, kWarpgroups, kBlocks>*>(raw);
   if (smem_address(raw) % 1024 != 0) __trap();  // the swizzled tiles need it
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
   const int warpgroup = kWarpgroups == 1 ? 0 : warp_uniform(thread / 128);
   Worker<kLayout, kHeads, kWarpgroups, kBlocks> worker{.call = call,
@@ -347,13 +355,13 @@ __global__ void __launch_bounds__(kWarpgroups * 128, kBlocks)
                                                        .blocks = 0,
                                                        .gathered = 0,
                                                        .next_slot = -1,
-                                                       .next_valid = 0,
-                                                       .next_scale = 0};
+                                                       .valid_of = {},
+                                                       .scale_of = {}};
   const int64_t items = sparse_mla_items(call);
   for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
-    worker.item = sparse_mla_item(call, i, kHeads * kWarpgroups);
+    worker.item = sparse_mla_place(call, i, kHeads * kWarpgroups);
+    worker.open();
     worker.head_begin = worker.item.head_begin + warpgroup * kHeads;
-    worker.blocks = (worker.item.end - worker.item.begin + kTokens - 1) / kTokens;
     worker.run();
   }
 }
@@ -366,8 +374,8 @@ cudaError_t launch(const SparseMlaCall& call, const SparseMlaPlan& plan, cudaStr
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
-  kernel<<<plan.grid, kWarpgroups * 128, kBytes, stream>>>(call);
-  return cudaGetLastError();
+  return launch_overlapped(
+      kernel, {.blocks = plan.grid, .threads = kWarpgroups * 128, .bytes = kBytes}, stream, call);
 }
 
 template <LatentLayout kLayout>

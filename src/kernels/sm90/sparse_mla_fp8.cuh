@@ -107,11 +107,11 @@ struct Worker {
   SparseMlaItem item;
   int head_begin;  // of this warpgroup
   int blocks;
-  int gathered;  // blocks of the item whose gather has started
-  // Of the block that is gathered next: lane r < 16 holds token 16 * warp + r.
-  int32_t next_slot;
-  uint32_t next_valid;  // bits of the warp's 16 tokens
-  float next_scale;     // kTokenScale
+  int gathered;       // blocks of the item whose gather has started
+  int32_t next_slot;  // of the block that is gathered next: lane r < 16 holds token 16 * warp + r
+  // Of the gathered blocks, by stage.
+  uint32_t valid_of[T::kStages];  // bits of the warp's 16 tokens
+  float scale_of[T::kStages];     // kTokenScale
 
   __device__ __forceinline__ void sync_warpgroup() const { named_barrier_sync(1 + warpgroup, 128); }
   __device__ __forceinline__ int32_t load_slot(int block) const {
@@ -120,9 +120,18 @@ struct Worker {
                                       : -1;
   }
   template <bool kHoles>
-  __device__ __forceinline__ void copy_rows(int stage, uint32_t unit);
+  __device__ __forceinline__ void copy_rows(int stage, uint32_t valid, uint32_t unit);
   __device__ __forceinline__ void gather(int stage);
   __device__ __forceinline__ void load_queries();
+  // The item's length and first slots, neither waiting for the other.
+  __device__ __forceinline__ void open() {
+    __syncthreads();  // the item before has been read
+    gathered = 0;
+    const int32_t slot = load_slot(0);
+    bound_by_length(call, item);
+    next_slot = item.begin + warp * 16 + lane < item.end ? slot : -1;
+    blocks = (item.end - item.begin + kTokens - 1) / kTokens;
+  }
   __device__ __forceinline__ void scores(int stage,
                                          const float (&scale)[2][T::kWeightSets],
                                          float (&x)[kPairs][4]);
@@ -147,12 +156,12 @@ struct Worker {
 template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 template <bool kHoles>
 __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::copy_rows(
-    int stage, uint32_t unit) {
+    int stage, uint32_t valid, uint32_t unit) {
   constexpr int kRows = 16 / kWarpgroups;
   const int first = warpgroup * kRows;
   auto& to = shared.stages[stage];
   const auto* cache = static_cast<const uint8_t*>(call.p.cache);
-  const auto bytes = [&](int row) { return kHoles && (next_valid >> row & 1) == 0 ? 0 : 16; };
+  const auto bytes = [&](int row) { return kHoles && (valid >> row & 1) == 0 ? 0 : 16; };
   // Tiles are 1024-byte aligned and a warp's rows begin at a multiple of 8, so the swizzle is an
   // exclusive or on the address.
   const uint32_t latent =
@@ -191,23 +200,30 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::c
 // Starts the copies of the block whose slots are in next_slot; slots that are not valid give zeros.
 template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
 __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::gather(int stage) {
-  const bool valid = slot_is_valid(call, next_slot);
-  next_valid = __ballot_sync(0xffffffffu, valid) & 0xffff;
-  const int64_t byte = valid ? slot_offset(call, next_slot, T::kRowBytes) : 0;
+  const bool in = slot_is_valid(call, next_slot);
+  const uint32_t valid = __ballot_sync(0xffffffffu, in) & 0xffff;
+  const int64_t byte = in ? slot_offset(call, next_slot, T::kRowBytes) : 0;
   const auto unit = static_cast<uint32_t>(byte / 16);
   const auto* cache = static_cast<const uint8_t*>(call.p.cache);
+  float scale = 0;
   if constexpr (T::kTokenScale) {
-    next_scale =
-        valid ? __ldg(reinterpret_cast<const float*>(
-                    cache + static_cast<int64_t>(next_slot / kPageSize) * call.p.page_stride_bytes +
-                    kPageSize * T::kRowBytes + next_slot % kPageSize * 4))
-              : 0.0f;
+    if (in) {
+      scale = __ldg(reinterpret_cast<const float*>(
+          cache + static_cast<int64_t>(next_slot / kPageSize) * call.p.page_stride_bytes +
+          kPageSize * T::kRowBytes + next_slot % kPageSize * 4));
+    }
+  }
+#pragma unroll
+  for (int s = 0; s < T::kStages; ++s) {
+    if (T::kStages > 1 && s != stage) continue;
+    valid_of[s] = valid;
+    scale_of[s] = scale;
   }
   // Common case first: without holes nothing has to be zeroed.
-  if (__all_sync(0xffffffffu, next_valid == 0xffff)) {
-    copy_rows<false>(stage, unit);
+  if (__all_sync(0xffffffffu, valid == 0xffff)) {
+    copy_rows<false>(stage, valid, unit);
   } else {
-    copy_rows<true>(stage, unit);
+    copy_rows<true>(stage, valid, unit);
   }
   next_slot = load_slot(++gathered);
   cp_async_commit();
