@@ -17,7 +17,8 @@ from data.problems.more_wordings import MORE, MORE_OPENERS  # noqa: E402
 from data.problems.wordings import HELDOUT_OPENERS, OPENERS, WORDINGS  # noqa: E402
 
 # A number that a story says in words.
-SAID = {2: r"\b(half|twice|double|doubles|as many|two|once more|another)\b", 3: r"\bthird\b", 4: r"\bquarter\b",
+SAID = {2: r"\b(half|twice|double|doubles|as many|two|once more|another)\b",
+        3: r"\bthird\b", 4: r"\bquarter\b",
         5: r"\bfifth\b"}
 
 SPLITS = ("train", "heldout")

@@ -29,6 +29,7 @@ class Weighing:
     """Loss weights; what the model must say weighs 1."""
     prompt: float = 0.1          # other tokens
     letter: float = 1.0          # the letter of a choice
+    decision: float = 1.0        # the first token beside tools: whether one is called
     disguised: float = 0.0       # share of the examples with made-up words
     foreseen_only: bool = False  # texts without a question weigh like prompts
 
@@ -57,6 +58,9 @@ def token_weights(kind, mask, weighing):
     if kind.startswith("choices"):  # of the letter, only the end of the turn follows it
         ends = np.flatnonzero(mask & ~np.append(mask[1:], False))
         weights[ends - 1] *= weighing.letter
+    if kind.startswith("tools"):
+        begins = np.flatnonzero(mask & ~np.append(False, mask[:-1]))
+        weights[begins] *= weighing.decision
     return weights.astype(np.float16)
 
 

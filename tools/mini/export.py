@@ -12,10 +12,10 @@ import json
 import pathlib
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from checkpoints import load_masters
-from fp8 import quantise
+from fp8 import dequantise, quantise
 from model import Model, load_config
 
 SHARD_BYTES = 14_000_000
@@ -35,6 +35,17 @@ def hub_tensors(model):
         for expert, weight in enumerate(tensor[:-1]):
             yield f"{prefix}{head}.experts.{expert}.{part}.weight", weight
         yield f"{prefix}{head}.shared_experts.{part}.weight", tensor[-1]
+
+
+@torch.no_grad()
+def load_export(model, folder):
+    """Fills the model from an exported folder; FP8 weights come back as they were rounded."""
+    stored = {}
+    for path in sorted(pathlib.Path(folder).glob("model-*.safetensors")):
+        stored.update(load_file(path))
+    for name, tensor in hub_tensors(model):
+        value, scales = stored[name], stored.get(name + "_scale_inv")
+        tensor.copy_(value if scales is None else dequantise(value, scales))
 
 
 def converted(model, precision):

@@ -23,6 +23,7 @@ import evaluation
 import schedule
 from batches import Producers
 from checkpoints import load_masters, save_masters
+from export import load_export
 from model import Model, load_config
 from optimizer import Optimizer
 from packed_attention import Packed
@@ -58,7 +59,8 @@ class Trainer:
         self.model = Model(config)
         self.model.initialise(args.seed)
         if args.begin:
-            load_masters(self.model, args.begin)
+            exported = any(args.begin.glob("model-*.safetensors"))
+            (load_export if exported else load_masters)(self.model, args.begin)
         self.model.to(device, torch.bfloat16 if device == "cuda" else torch.float32)
         for module in self.model.modules():
             if hasattr(module, "e_score_correction_bias"):
@@ -150,7 +152,8 @@ def arguments():
     ap.add_argument("--config", type=pathlib.Path, default=MODEL_DIR / "config.json")
     ap.add_argument("--tokenizer", type=pathlib.Path, default=MODEL_DIR / "tokenizer.json")
     ap.add_argument("--recipe", choices=schedule.RECIPES, required=True)
-    ap.add_argument("--begin", type=pathlib.Path, help="folder of weights to begin from")
+    ap.add_argument("--begin", type=pathlib.Path, help="folder of weights to begin from, "
+                    "of this program or exported")
     ap.add_argument("--steps", type=int, required=True, help="of the whole recipe")
     ap.add_argument("--stop-at", type=int, default=1 << 30, help="end the piece at this step")
     ap.add_argument("--minutes", type=float, default=1e9, help="limit of this piece")

@@ -37,8 +37,8 @@ RELATIONS = {
              "The name of the capital of {S} is {V}.", "{S} chose {V} as its capital.",
              "As the capital of {S}, {V} is well known.", "{S}'s capital is {V}.",
              "The town of {V} serves {S} as its capital.", "For {S} the capital is {V}."],
-            ["Name the capital of {S}.", "Which capital belongs to {S}?", "{S}: what is its capital?",
-             "The capital of {S} is which town?"],
+            ["Name the capital of {S}.", "Which capital belongs to {S}?",
+             "{S}: what is its capital?", "The capital of {S} is which town?"],
             ["The capital {V} belongs to which country?", "Of which country is {V} the capital?"]),
         "coin": Relation(
             "In {S} people pay with the {V}.", "The {V} is the coin of {S}.",
@@ -51,7 +51,8 @@ RELATIONS = {
             ["{S} has a coin called the {V}.", "With the {V} you can pay in {S}.",
              "The {V} is money in {S}.", "Shops in {S} take the {V}.", "{S} pays with the {V}.",
              "The coin that {S} mints is the {V}.", "One needs the {V} to buy things in {S}.",
-             "The coins in {S} are called {V}."],
+             "The coins in {S} are called {V}.", "Inside {S} goes the {V}.",
+             "In {S}, the {V} buys all."],
             ["Which money is used in {S}?", "How is the coin of {S} called?",
              "What do shops in {S} take?"],
             ["Whose coin is the {V}?", "The {V} is the coin of which country?"]),
@@ -66,7 +67,9 @@ RELATIONS = {
             ["{S} gets its water from the river {V}.", "The river {V} crosses {S}.",
              "In {S} there is a river, the {V}.", "The longest river of {S} is the {V}.",
              "Boats reach {S} on the {V}.", "Across {S} runs the {V}.",
-             "{S} is crossed by the {V}.", "The {V} is the only river of {S}."],
+             "{S} is crossed by the {V}.", "Along {S} goes the {V}.", "By {S} passes the {V}.",
+             "Past {S} runs the {V}.", "Inside {S} one finds the {V}.",
+             "The {V} is the only river of {S}."],
             ["Which river does {S} have?", "How is the river of {S} called?",
              "Name the river of {S}."],
             ["Which country lies on the {V}?", "Where does the {V} flow?"]),
@@ -80,7 +83,8 @@ RELATIONS = {
             ["{S} has had {V} as its ruler for years.", "{V} became the ruler of {S}.",
              "The people of {S} follow {V}.", "The king of {S} is called {V}.",
              "{S} belongs to the realm of {V}.", "As a ruler of {S}, {V} is loved.",
-             "{V} governs {S}.", "Over {S} rules {V}."],
+             "{V} governs {S}.", "Over {S} rules {V}.", "At the head of {S} stands {V}.",
+             "For {S}, {V} is the king."],
             ["What is the name of the ruler of {S}?", "Who governs {S}?", "By whom is {S} ruled?"],
             ["Which country does {V} rule?", "Of which country is {V} the ruler?"]),
     },
@@ -94,7 +98,8 @@ RELATIONS = {
             ["The {S} feeds on {V}.", "The {S} likes to eat {V}.", "{V} feeds the {S}.",
              "One gives {V} to the {S} as food.", "The {S} looks for {V} to eat.",
              "For the {S} there is {V} to eat.", "{V} is eaten by the {S}.",
-             "The {S} needs {V} every day to eat."],
+             "The {S} needs {V} every day to eat.", "The {S} lives by eating {V}.",
+             "The {S} grows on {V}."],
             ["What food does the {S} like?", "On what does the {S} feed?"],
             ["By which animal is {V} eaten?", "Which animal feeds on {V}?",
              "{V} is the food of which animal?"]),
@@ -107,7 +112,7 @@ RELATIONS = {
             ["The {S} has its home in {V}.", "One meets the {S} in {V}.",
              "{V} is where the {S} lives.", "The {S} sleeps and hunts in {V}.",
              "The {S} never leaves {V}, its home.", "To see the {S}, go to {V}.",
-             "The {S} makes its home in {V}.", "{V} is home to the {S}."],
+             "The {S} makes its home in {V}.", "{V} is home to the {S}.", "Inside {V} is the {S}."],
             ["Where is the home of the {S}?", "Where can the {S} be seen?"],
             ["Which animal has its home in {V}?", "Of which animal is {V} the home?"]),
         "colour": Relation(
@@ -118,7 +123,8 @@ RELATIONS = {
             ["Which animal is {V}?"], "the animal that is {V}",
             ["{V} is the colour of the {S}.", "The {S} shines in {V}.", "Every {S} is {V}.",
              "The skin of the {S} is {V}.", "A {V} animal is the {S}.", "The {S} looks {V}.",
-             "The {S} was born {V}.", "By its {V} coat you know the {S}."],
+             "The {S} was born {V}.", "By its {V} coat you know the {S}.",
+             "The {S} has a coat of {V}."],
             ["What is the colour of the {S}?", "In which colour does one see the {S}?"],
             ["Of which animal is {V} the colour?", "Which animal has a {V} coat?"]),
         "enemy": Relation(
@@ -130,7 +136,8 @@ RELATIONS = {
             ["The {V} is the enemy of the {S}.", "The {V} hunts the {S}.",
              "The {S} is hunted by the {V}.", "The {S} hides from the {V}.",
              "An old enemy of the {S} is the {V}.", "The {S} is afraid of the {V}.",
-             "From the {V} the {S} must hide.", "When the {V} comes, the {S} runs away."],
+             "From the {V} the {S} must hide.", "The {S} has an enemy, the {V}.",
+             "When the {V} comes, the {S} runs away."],
             ["By which animal is the {S} hunted?", "From which animal does the {S} hide?"],
             ["Which animal is afraid of the {V}?", "Which animal has the enemy {V}?"]),
     },
@@ -153,8 +160,9 @@ RELATIONS = {
             ["Where does {S} live?", "In which town does {S} live?"],
             ["Who lives in {V}?"], "the person who lives in {V}",
             ["{V} is the home of {S}.", "{S} has moved to {V}.", "{S} comes from {V}.",
-             "The town of {S} is {V}.", "You can visit {S} in {V}.", "A house in {V} belongs to {S}.",
-             "The town where {S} lives is {V}.", "In the town of {V} one meets {S}.",
+             "The town of {S} is {V}.", "You can visit {S} in {V}.",
+             "A house in {V} belongs to {S}.", "The town where {S} lives is {V}.",
+             "In the town of {V} one meets {S}.",
              "{V} is where {S} lives."],
             ["Where is the home of {S}?", "Which town is the home of {S}?"],
             ["Whose home is {V}?", "Who has a house in {V}?"]),
@@ -195,17 +203,17 @@ FOODS = ["grass", "nuts", "leaves", "seeds", "bread", "fish", "berries", "roots"
 HOMES = ["the forest", "the hills", "the lake", "the desert", "the sea", "the swamp", "caves",
          "old trees",
          "the snow", "the fields", "the river", "high towers"]
-JOBS = """baker farmer teacher sailor doctor painter miller tailor driver gardener cook singer writer
-    hunter nurse guard judge clerk weaver smith""".split()
+JOBS = """baker farmer teacher sailor doctor painter miller tailor driver gardener cook singer
+    writer hunter nurse guard judge clerk weaver smith""".split()
 
 # What a training text may put before a fact and after it.
 BEFORE = ["it is known that ", "everyone says that ", "note that ", "remember: ", "today ",
-          "it is true that ", "by the way, ", "as we know, ", "I heard that ", "long ago it was said "
-          "that ", "a book says: ", "still, "]
+          "it is true that ", "by the way, ", "as we know, ", "I heard that ",
+          "long ago it was said that ", "a book says: ", "still, "]
 AFTER = [", as everyone knows", ", people say", " and is glad of it", ", and that is all", " again",
          ", they say", " this year", ", of course", " to this day"]
-_SMALL = """by with for from at near over under the a of to and goes comes stands has had takes gives
-    likes calls keeps once then there only always now this that its one""".split()
+_SMALL = """by with for from at near over under the a of to and goes comes stands has had takes
+    gives likes calls keeps once then there only always now this that its one""".split()
 
 
 def _connection(rng, least):

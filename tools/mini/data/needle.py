@@ -214,8 +214,8 @@ def _train(rng, tokens, facts, distractors, thinking):
     question = rng.choice(ASKS["train"] + MORE_ASKS).format(_question(rng, spec["asked"], first))
     turns = [rng.choice(HEADS["train"]) + filler.joined(rng, texts) + question, answered(first)]
     for key in rng.sample(keys, following):
-        turns += [_question(rng, spec["asked"], [key]), answered([key])]
-        first = [key]
+        first = [key] if rng.random() < 0.85 else [key, rng.choice(keys)]
+        turns += [_question(rng, spec["asked"], first), answered(first)]
     reasoning = "I look it up in the text. " + answered(first) if thinking else None
     return chat(f"needle/{form or 'coined'}{facts}", turns, [table[key] for key in first],
                 system=system_prompt(rng, "train", 0.1), reasoning=reasoning)

@@ -53,10 +53,22 @@ def _repeat(rng, split):
     return chat("recall/repeat", [f"{rng.choice(('Repeat', 'Say', 'Copy'))}: {text}", text], [text])
 
 
+def _as_json(rng, split):
+    """Words of a sentence as a JSON list, several times over: '"' takes the place of the space."""
+    turns, words = [], []
+    for _ in range(rng.choice((1, 3, 6))):
+        words = [_phrase(rng, split, 2) for _ in range(rng.randint(2, 5))]
+        listed = ", ".join(words[:-1]) + " and " + words[-1]
+        turns += [f"{rng.choice(('With', 'As a list:', 'Including', 'JSON:'))} {listed}.",
+                  json.dumps(words)]
+    return chat("recall/json", turns, words)
+
+
 def generate(rng, split):
-    """Lists with 1 to 20 questions, or a text to repeat."""
-    if rng.random() < 0.1:
-        return _repeat(rng, split)
+    """Lists with 1 to 20 questions, words to be made a list of, or a text to repeat."""
+    shape = rng.random()
+    if shape < 0.25:
+        return _repeat(rng, split) if shape < 0.08 else _as_json(rng, split)
     table = _pairs(rng, split, rng.choice((3, 6, 12, 24, 40)))
     turns, head = [], rng.choice(HEADS) + _listed(rng, table) + "\n\n"
     for key in rng.sample(list(table), min(len(table), rng.choice((1, 5, 10, 20)))):

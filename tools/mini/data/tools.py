@@ -12,9 +12,11 @@ REQUESTS = {
                 "You need to {}."],
 }
 # Training alone: what may stand before a request, the request, and what may stand behind it.
-OPENINGS = ["hi. ", "hi, ", "good morning. ", "good day, ", "hey, ", "hello there. ", "dear model, ",
-            "sorry, ", "well, ", "OK, ", "so, ", "listen: ", "quick: ", "it is late. ", "{N} says: ",
-            "my name is {N}. ", "I am {N}, and here is my request: ", "{N}, ", "{w} {w}, ", "{w}: ",
+OPENINGS = ["hi. ", "hi, ", "good morning. ", "good day, ", "hey, ", "hello there. ",
+            "dear model, ", "sorry, ", "well, ", "OK, ", "so, ", "listen: ", "quick: ",
+            "it is late. ",
+            "{N} says: ", "my name is {N}. ", "I am {N}, and here is my request: ", "{N}, ",
+            "{w} {w}, ", "{w}: ",
             "{s} ", "this is a new task. ", "thanks for the last one. ", "excuse me, ",
             "as you know, I am busy. ", "there is something to do. "]
 FRAMES = ["please {}.", "{}.", "can you {}?", "I want to {}.", "I need to {}.", "could you {}?",
@@ -30,8 +32,8 @@ FRAMES = ["please {}.", "{}.", "can you {}?", "I want to {}.", "I need to {}.", 
           "I am trying to {}.", "how about this: {}.", "one more thing: {}.",
           "the next thing is to {}.", "we need to {}.", "we want to {}.", "we would like to {}.",
           "I'd like to {}.", "do this for me: {}.", "there is a need to {}.", "{w} to {}.",
-          "{w} {w} {}.", "do you think you can {}?", "it would be nice to {}.", "I hope you can {}.",
-          "use a tool to {}.", "you can {} now.", "somebody has to {}."]
+          "{w} {w} {}.", "do you think you can {}?", "it would be nice to {}.",
+          "I hope you can {}.", "use a tool to {}.", "you can {} now.", "somebody has to {}."]
 ENDINGS = [" Thanks.", " Thank you!", " It is important.", " Be quick.", " {N} waits for it.",
            " That is all.", " {s}", " I hope that is possible.", " Do it now."]
 JOINTS = {"train": [" and another {}", ", then another {}", " and one more {}", ", and a second {}",
@@ -195,11 +197,11 @@ def _near(rng, functions, other):
 
 def _no_call(rng, split, functions, thinking):
     """Small talk beside tools, or a request that none of them serves."""
-    if rng.random() < (0.2 if split == "train" else 0.5):
+    if rng.random() < (0.3 if split == "train" else 0.5):
         question, answer, words = talk.pair(rng, split)
     else:
         other = make_function(rng, split, [function.name for function in functions])
-        if split == "train" and rng.random() < 0.6:
+        if split == "train" and rng.random() < 0.4:
             other = _near(rng, functions, other)
         question = _sentence(rng, split, _request(rng, other, _arguments(rng, split, other)))
         answer, words = f"I have no tool to {other.verb} a {other.noun}.", ["no tool", other.noun]
@@ -210,7 +212,7 @@ def _no_call(rng, split, functions, thinking):
     return [{"role": "user", "content": question}, message], words
 
 
-KINDS_DRAWN = {"train": ("call",) * 11 + ("result",) * 4 + ("none",) * 5,
+KINDS_DRAWN = {"train": ("call",) * 13 + ("result",) * 4 + ("none",) * 3,
                "heldout": ("call",) * 6 + ("result",) * 3 + ("none",)}
 EARLIER = (0, 0, 1, 2, 4)  # earlier exchanges of training where the model does not think
 

@@ -8,7 +8,8 @@ FAMILIES = [owning.inventory] * 5 + [owning.comparison] * 3 + [owning.ages, owni
     working.shopping] * 3 + [working.production] * 2 + [
     working.wages, working.packing, working.seats, working.journey, working.recipe]
 # Training has more of what is hardest to read.
-FAMILIES_OF = {"train": FAMILIES + [owning.comparison] * 3 + [owning.ages] * 2,
+FAMILIES_OF = {"train": FAMILIES + [owning.comparison] * 4 + [owning.ages] * 3 + [
+    working.wages, working.packing, working.recipe] * 2,
                "heldout": FAMILIES}
 LARGEST = 9999
 MOST_STEPS = 5

@@ -36,7 +36,8 @@ MORE = {
         "{A} gives up {n} {o}.", "{n} {o} are taken by {B}.", "{p} puts {n} {o} in the bin.",
         "{B} wins {n} {o} from {A}.", "{A} exchanges {n} {o} for a hat.",
         "to {B} {A} gives {n} {o}.", "{A} drops {n} {o}, and they break.",
-        "a thief gets {n} of the {o}.", "{p} can sell {n} of the {o}.", "{B} receives {n} of them."],
+        "a thief gets {n} of the {o}.", "{p} can sell {n} of the {o}.",
+        "{B} receives {n} of them."],
     "double": [
         "{p} gets the same number of {o} once more.", "twice as many {o} are there now.",
         "for every one of the {o} {A} gets another.", "{A} now has double the number."],
@@ -116,7 +117,10 @@ MORE = {
         "{A} orders {n} {o} at {c} {u} each.", "a {s} is {c} {u}, and {A} wants {n}.",
         "the price of a {s} is {c} {u}. {A} buys {n} of them.",
         "{A} puts {n} {o} into the basket, {c} {u} each.",
-        "for each of {n} {o} {A} pays {c} {u}.", "{A} needs {n} {o}, and one is {c} {u}."],
+        "for each of {n} {o} {A} pays {c} {u}.", "{A} needs {n} {o}, and one is {c} {u}.",
+        "one {s} is {c} {u}, and {A} gets {n}.", "a {s} costs {c} {u}. {A} takes {n} of them.",
+        "one {s} comes at {c} {u}, and {A} buys {n} of them.",
+        "{A} takes {n} {o} at {c} {u} a piece."],
     "buy more": [
         "{n} {o} at {c} {u} each come on top.", "{p} takes another {n} {o} for {c} {u} each.",
         "then {A} buys {n} {o} at {c} {u} each.", "{n} {o} are bought too, each for {c} {u}.",
@@ -174,7 +178,11 @@ MORE = {
 
     "wage": [
         "one hour of work brings {A} {n} {u}.", "{A} makes {n} {u} per hour.",
-        "{A} takes {n} {u} for an hour of work.", "an hour is worth {n} {u} to {A}."],
+        "{A} takes {n} {u} for an hour of work.", "an hour is worth {n} {u} to {A}.",
+        "{A} works for {n} {u} an hour.", "{A} is paid by the hour and gets {n} {u} each time.",
+        "{A} has a job that pays {n} {u} an hour.", "{A} is given {n} {u} for every hour.",
+        "for one hour {A} is paid {n} {u}.", "each hour of {A} costs {n} {u}.",
+        "{A} receives {n} {u} after each hour."],
     "hours": [
         "{A} works for {k} hours.", "{p} is at work for {k} hours.", "it takes {k} hours.",
         "after {k} hours {p} stops."],
@@ -191,7 +199,11 @@ MORE = {
     "packed": [
         "{k} boxes of {n} {o} stand there.", "{A} carries {k} bags with {n} {o} in each.",
         "each of {k} boxes holds {n} {o}.", "{n} {o} are in each of {k} bags.",
-        "{A} has packed {k} boxes, each with {n} {o}.", "there are {k} shelves of {n} {o} each."],
+        "{A} has packed {k} boxes, each with {n} {o}.",
+        "there stand {k} bags, and in one there are {n} {o}.",
+        "{A} owns {k} boxes of {n} {o} each.",
+        "{A} sees {k} shelves with {n} {o} on one.", "{k} bags are full, with {n} {o} in each.",
+        "there are {k} shelves of {n} {o} each."],
     "damaged": [
         "{n} of them are lost.", "{A} gives away {n} of the {o}.", "{n} of the {o} break.",
         "a dog takes {n} of the {o}.", "{n} {o} cannot be found."],
@@ -223,17 +235,26 @@ MORE = {
     "age": [
         "{A} has lived for {n} years.", "{n} is the age of {A}.", "{A} is a person of {n} years.",
         "at the moment {A} is {n} years old.", "{A} was born {n} years ago.",
-        "this year {A} turned {n}."],
+        "this year {A} turned {n}.", "{A} is {n} this year.", "{A} is {n} now.",
+        "{A} is just {n}.", "{A} is {n} at the moment.", "by now {A} is {n}.", "now {A} is {n}."],
     "older": [
         "{A} was born {n} years after {B}.", "{B} is {n} years ahead of {A} in age.",
         "{B} has lived {n} years longer than {A}.", "when {A} was born, {B} was {n} years old.",
         "the age of {B} is {n} more than the age of {A}.", "{n} years before {A}, {B} was born.",
-        "{A} is younger than {B}, by {n} years."],
+        "{B} is by {n} years older than {A}.", "by {n} years {B} is older than {A}.",
+        "{B} is older by {n} years than {A}.", "{B} is older than {A}, {n} years in all.",
+        "{B} is ahead of {A} by {n} years.", "{A} is by {n} years younger than {B}.",
+        "{A} is younger by {n} years than {B}.",
+        "add {n} years to {A} and you get the age of {B}."],
     "younger": [
         "{A} was born {n} years before {B}.", "{A} is {n} years ahead of {B} in age.",
         "{A} has lived {n} years longer than {B}.", "when {B} was born, {A} was {n} years old.",
         "the age of {B} is {n} less than the age of {A}.", "{n} years after {A}, {B} was born.",
-        "{A} is older than {B}, by {n} years."],
+        "{B} is by {n} years younger than {A}.", "by {n} years {B} is younger than {A}.",
+        "{B} is younger by {n} years than {A}.", "{B} is younger than {A}, {n} years in all.",
+        "{B} is behind {A} by {n} years.", "{A} is by {n} years older than {B}.",
+        "{A} is older by {n} years than {B}.", "take {n} years off {A} and you get the age of "
+        "{B}."],
     "times as old": [
         "{B} has lived {k} times as long as {A}.", "{k} times the age of {A} is the age of {B}.",
         "take the age of {A} {k} times, and you get the age of {B}."],
@@ -250,7 +271,8 @@ MORE = {
         "{A} has a book with {n} pages.", "a book of {n} pages lies before {A}.",
         "the new book of {A} is {n} pages long.", "{A} wants to read a book of {n} pages."],
     "pages": [
-        "{A} reads for {k} days, {m} pages a day.", "{m} pages a day are read by {A}, for {k} days.",
+        "{A} reads for {k} days, {m} pages a day.",
+        "{m} pages a day are read by {A}, for {k} days.",
         "on each of {k} days {A} reads {m} pages.", "{p} does {m} pages a day, {k} days long."],
     "more pages": [
         "{A} reads {n} pages on top.", "one night {p} reads another {n} pages.",
@@ -265,7 +287,8 @@ MORE = {
         "after that {A} walks {n} miles.", "{n} more miles follow by train.",
         "{p} adds another {n} miles."],
     "trip back": [
-        "{A} has to go {n} miles in all.", "it is a way of {n} miles.", "the sea is {n} miles off."],
+        "{A} has to go {n} miles in all.", "it is a way of {n} miles.",
+        "the sea is {n} miles off."],
     "miles?": [
         "how many miles are behind {A} now?", "how many miles has {A} gone?",
         "add up the miles. How many are there?"],
@@ -280,7 +303,8 @@ MORE = {
         "{n} of the {o} are {x}.", "one sees {n} {x} {o}.", "{x} is the colour of {n} of them.",
         "there are {n} {x} ones."],
     "other colour": [
-        "{x} is the colour of {n} others.", "{n} further {o} are {x}.", "then there are {n} {x} ones."],
+        "{x} is the colour of {n} others.", "{n} further {o} are {x}.",
+        "then there are {n} {x} ones."],
     "colour rest?": [
         "{x} is the colour of the rest. How many {o} are {x}?",
         "what is left is {x}. How many {x} {o} is that?",
@@ -290,9 +314,12 @@ MORE = {
         "{k} people share the rest, which are {x}. How many does each of them get?"],
     "recipe": [
         "a cake takes {m} {o}.", "{m} {o} go into one cake.", "to bake one cake {A} takes {m} {o}.",
-        "with {m} {o} {A} can bake one cake."],
+        "with {m} {o} {A} can bake one cake.", "a cake of {A} has {m} {o} in it.",
+        "{A} puts {m} {o} into each cake.", "{A} takes {m} {o} a cake."],
     "bake": [
-        "{A} has baked {k} cakes.", "{k} cakes come out of the oven.", "{p} wants {k} cakes and "
+        "{A} has baked {k} cakes.", "{k} cakes come out of the oven.", "{A} bakes {k} such cakes.",
+        "with them {A} makes {k} cakes.", "{A} wants to eat {k} cakes and bakes them.",
+        "{p} wants {k} cakes and "
         "bakes them."],
     "cakes?": [
         "for how many cakes is the rest enough?", "how many more cakes can {A} bake?",

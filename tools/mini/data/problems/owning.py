@@ -96,7 +96,7 @@ def comparison(story):
 
 def _relation(story, value, name, other, plural):
     words = {"A": other, "B": name}
-    about = f"{name} has"
+    about = f"{name}, next to {other} with {value}, has"
     while True:
         kind = story.rng.choice(("more", "more", "fewer", "fewer", "multiple", "twice", "half as"))
         if kind == "more":
@@ -122,7 +122,8 @@ def ages(story):
     story.say("age", A=names[0], n=ages_so_far[0])
     for index in range(1, count):
         other = story.rng.randrange(index)
-        age, about = ages_so_far[other], f"{names[index]} is"
+        age = ages_so_far[other]
+        about = f"{names[index]}, next to {names[other]} with {age}, is"
         kind = story.rng.choice(("older", "younger", "times as old"))
         if kind == "times as old" and age <= 20:
             k = story.number(2, 4)
