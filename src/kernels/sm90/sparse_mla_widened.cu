@@ -189,6 +189,17 @@ __device__ __forceinline__ void multiply_scores(const Shared& shared,
   wgmma_commit();
 }
 
+// Which tokens of the stage count, read by the lane that hands the stage back.
+__device__ __forceinline__ uint4 stage_flags(const Shared& shared, uint32_t stage) {
+  uint4 flags = make_uint4(0, 0, 0, 0);
+  if (threadIdx.x % 32 == 0) flags = *reinterpret_cast<const uint4*>(shared.valid[stage]);
+  flags.x = __shfl_sync(0xffffffffu, flags.x, 0);
+  flags.y = __shfl_sync(0xffffffffu, flags.y, 0);
+  flags.z = __shfl_sync(0xffffffffu, flags.z, 0);
+  flags.w = __shfl_sync(0xffffffffu, flags.w, 0);
+  return flags;
+}
+
 __device__ __forceinline__ void mask_scores(uint4 valid, float (&s)[32]) {
   if ((valid.x & valid.y & valid.z & valid.w) == 0x0f0f0f0fu) return;
   const int t = threadIdx.x % 4;
@@ -268,7 +279,7 @@ __device__ __forceinline__ void lead(const SparseMlaCall& call, Shared& shared) 
       fence_proxy_async();
       float s[32], factor[2];
       multiply_scores(shared, stage, s);
-      const uint4 valid = *reinterpret_cast<const uint4*>(shared.valid[stage]);
+      const uint4 valid = stage_flags(shared, stage);
       wgmma_wait<0>();
       wgmma_pin(s);
       mask_scores(valid, s);
@@ -334,7 +345,7 @@ __device__ __forceinline__ void lead(const SparseMlaCall& call, Shared& shared) 
 
 template <LatentLayout kLayout, int kBlocks>
 __device__ __forceinline__ void second(const SparseMlaCall& call, Shared& shared) {
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane / 4;
+  const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
   uint32_t step = 0;
   const int64_t items = sparse_mla_items(call);
   for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
@@ -365,9 +376,8 @@ __device__ __forceinline__ void second(const SparseMlaCall& call, Shared& shared
       wgmma_wait<0>();
       wgmma_pin(o[0]);
       wgmma_pin(o[1]);
-      __syncwarp();  // all lanes have read the factors
       release<kBlocks>(shared, stage);
-      if (lane == 0) shared.p_empty.arrive();
+      shared.p_empty.arrive();
     }
     named_barrier_sync(kEndOfItem, 256);
     const float inverse[2] = {shared.inverse_sum[row], shared.inverse_sum[row + 8]};
@@ -387,7 +397,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       shared.empty[s].init(8 * kBlocks);
     }
     shared.p_full.init(128);
-    shared.p_empty.init(4);
+    shared.p_empty.init(128);
     fence_mbarrier_init();
   }
   if constexpr (kBlocks == 2) {

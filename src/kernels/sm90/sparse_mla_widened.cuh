@@ -292,9 +292,12 @@ struct Producer {
     const uint32_t stage = step % kStages, warp = threadIdx.x / 32 % kProducerWarps;
     const int lane = threadIdx.x % 32;
     cluster_wait(smem_address(&shared.empty[stage]), (step / kStages & 1) ^ 1);
-    if (lane < kQuarters) {
-      shared.valid[stage][lane * kProducerWarps + warp] =
-          static_cast<uint8_t>(votes[a] >> (lane * 4) & 15);
+    if (lane == 0) {  // who says that the stage is full
+#pragma unroll
+      for (int q = 0; q < kQuarters; ++q) {
+        shared.valid[stage][q * kProducerWarps + warp] =
+            static_cast<uint8_t>(votes[a] >> (q * 4) & 15);
+      }
     }
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
