@@ -13,7 +13,7 @@ import pathlib
 import torch
 
 LAYOUTS = {"latent_bf16_1152": 1, "latent_fp8_656": 2, "latent_fp8_644": 3, "latent_fp8_576": 4}
-_VERSION = 1
+_VERSION = 2
 _library = None
 
 
@@ -28,7 +28,7 @@ class _MlaParams(ctypes.Structure):
 
 
 class _MlaPlan(ctypes.Structure):
-    _fields_ = [("workspace_bytes", ctypes.c_int64), ("words", ctypes.c_int32 * 14)]
+    _fields_ = [("workspace_bytes", ctypes.c_int64), ("words", ctypes.c_int32 * 18)]
 
 
 class _Rows(ctypes.Structure):
@@ -76,7 +76,8 @@ def _want(tensor, name, dtype, *shape):
 def sparse_mla(q_latent: torch.Tensor, q_rope: torch.Tensor, cache: torch.Tensor,
                slots: torch.Tensor, lens: torch.Tensor, softmax_scale: float, layout: str,
                cache_scale: float = 1.0,
-               batch_invariant: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+               batch_invariant: bool = False,
+               fp8_query: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention of every row over the cached tokens that its slots name.
 
     q_latent: bf16 [T, H, 512], absorbed; q_rope: bf16 [T, H, 64]; H from 1 to 128
@@ -85,6 +86,8 @@ def sparse_mla(q_latent: torch.Tensor, q_rope: torch.Tensor, cache: torch.Tensor
     lens: int32 [T], entries of a row that are read
     cache_scale: for latent_fp8_576, value = e4m3 * cache_scale
     batch_invariant: a row's bits do not depend on the rows beside it
+    fp8_query: queries may be rounded to e4m3, each (row, head) by its own power of two; they are for
+    latent_fp8_576 with more than 32 heads
     Returns out, bf16 [T, H, 512], and the log-sum-exp, fp32 [T, H] (natural logarithm). A row
     without tokens gives zeros and -inf.
     """
@@ -98,7 +101,8 @@ def sparse_mla(q_latent: torch.Tensor, q_rope: torch.Tensor, cache: torch.Tensor
     processors = torch.cuda.get_device_properties(q_latent.device).multi_processor_count
     plan = _MlaPlan()
     _check(library.winnow_plan_sparse_mla(LAYOUTS[layout], rows, heads, slots.shape[1], processors,
-                                          int(batch_invariant), ctypes.byref(plan)), "plan")
+                                          int(batch_invariant), int(fp8_query), ctypes.byref(plan)),
+           "plan")
     workspace = torch.empty(max(plan.workspace_bytes, 256), dtype=torch.uint8,
                             device=q_latent.device)
     out = torch.empty_like(q_latent)
@@ -119,7 +123,7 @@ def sparse_mla(q_latent: torch.Tensor, q_rope: torch.Tensor, cache: torch.Tensor
 
 @sparse_mla.register_fake
 def _(q_latent, q_rope, cache, slots, lens, softmax_scale, layout, cache_scale=1.0,
-      batch_invariant=False):
+      batch_invariant=False, fp8_query=False):
     return torch.empty_like(q_latent), q_latent.new_empty(q_latent.shape[:2], dtype=torch.float32)
 
 

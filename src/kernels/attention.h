@@ -16,9 +16,8 @@ using Stream = CUstream_st*;  // cudaStream_t
 // out[t][h] = sum_j softmax_j(softmax_scale * (q_latent . c_j + q_rope . k_j)) * c_j over the row's
 // slots. Entries of -1 and slots beyond the pool are skipped; a row without any gives zeros and
 // lse = -inf. Bytes of the cache that no valid slot names are never used, NaN included. With more
-// than 32 heads (kFp8_656), or in groups, e4m3 caches are widened to f16: cached values beyond
-// +-4,088 and roped keys beyond +-65,504 are out of range there (latents are RMS-normed: far
-// below).
+// than 8 heads (16 of kFp8_644), or in groups, latent channels of kFp8_656 and kFp8_644 are widened
+// to f16: values beyond +-4,088 are out of range there (latents are RMS-normed: far below).
 struct SparseMlaParams {
   const void* q_latent = nullptr;  // bf16 [num_rows, num_heads, 512]
   const void* q_rope = nullptr;    // bf16 [num_rows, num_heads, 64]
@@ -38,9 +37,10 @@ struct SparseMlaParams {
 
 enum class SparseMlaKernel : uint8_t {
   kNone,     // the layout has no kernel here
-  kFp8,      // e4m3 layouts: 8, 16, 32 or 64 heads a tile, KV tokens are the M side of the product
-  kWide,     // any layout: 64 heads a tile, heads are the M side, e4m3 is widened to f16
-  kWidened,  // kFp8_656: 64 heads a tile, two tiles share their tokens; for few rows or many heads
+  kFp8,      // e4m3 layouts: 8 or 16 heads a tile, tokens are the M side of products of e4m3
+  kF16,      // e4m3 layouts: 16, 32 or 64 heads a tile, tokens are the M side, widened to f16
+  kWide,     // bf16: 64 heads a tile, heads are the M side
+  kWidened,  // kFp8_656: 64 heads a tile, two tiles share their tokens; for few rows
 };
 
 // How a batch runs; the same for all layers. Each row's entries are cut into num_splits pieces of
@@ -56,10 +56,15 @@ struct SparseMlaPlan {
   int32_t tokens_per_split = 0;
   int32_t blocks = 1;         // thread blocks of a multiprocessor
   int32_t grid = 0;           // thread blocks in all
+  bool fp8_query = false;     // queries are rounded to e4m3
   int32_t group_rows = 0;     // 8, 4 or 2; 0: every row alone
   int32_t group_limit = 0;    // most different slots of a group, a multiple of 64
   int32_t group_percent = 0;  // a group may have this many slots for 100 entries of its rows
   int32_t group_grid = 0;
+  // The last rows, where they would not fill the grid once more, are cut into pieces all the same.
+  int32_t tail_rows = 0;
+  int32_t tail_splits = 0;
+  int32_t tail_tokens_per_split = 0;
   int64_t workspace_bytes = 0;
 };
 
@@ -69,12 +74,16 @@ namespace sm90 {
 // bits depend neither on num_rows nor on its neighbours. Without it a row's bits also depend on the
 // rows of its group (aligned runs of group_rows rows of the batch); the same batch gives the same
 // bits.
+// fp8_query: the queries may be rounded to e4m3, as servers do beside a kFp8_576 cache: each (row,
+// head) by its own power of two, its largest magnitude at [2^7, 2^8). plan.fp8_query says whether
+// they are: for kFp8_576 with more than 32 heads.
 SparseMlaPlan plan_sparse_mla(layout::LatentLayout layout,
                               int32_t num_rows,
                               int32_t num_heads,
                               int32_t max_tokens,
                               int32_t num_multiprocessors,
-                              bool batch_invariant);
+                              bool batch_invariant,
+                              bool fp8_query = false);
 
 // Finds the groups; a no-op when plan.group_rows is 0. Call it once for a set of slots and lens,
 // before the sparse_mla calls that use them (layers that share slots share it), with their params

@@ -11,8 +11,7 @@ using namespace mla;
 
 void time_case(const Case& c, Context& context, bool invariant = false) {
   Data d = make_data(c, 5, false);
-  const SparseMlaPlan plan = kernels::sm90::plan_sparse_mla(c.layout, c.rows, c.heads, c.topk,
-                                                            multiprocessors(), invariant);
+  const SparseMlaPlan plan = make_plan(c, invariant);
   DeviceArray<uint8_t> workspace(plan.workspace_bytes);
   const auto call = [&](cudaStream_t stream) { run(d.params, plan, workspace.get(), stream); };
   const float us = median_us_cold(call);
@@ -62,6 +61,15 @@ void bench_sparse_mla(Context& context) {
     for (LatentLayout layout : fp8) many(layout, heads, 32768);
   }
   for (LatentLayout layout : fp8) many(layout, 128, 131072);
+  for (int64_t tokens : {8192, 32768, 131072}) {
+    time_case({.layout = fp8[0],
+               .rows = 4096,
+               .heads = 128,
+               .topk = 2048,
+               .tokens = tokens,
+               .fp8_query = true},
+              context);
+  }
   // 4,096 rows, 8 heads: what a shared gather gives by overlap, the union's time counted.
   for (LatentLayout layout : {LatentLayout::kBf16_1152, fp8[0], fp8[1], fp8[2]}) {
     for (float overlap : {0.0f, 0.5f, 0.75f, 0.9f, 1.0f}) {

@@ -98,6 +98,35 @@ __global__ void reference_kernel(SparseMlaParams p,
   }
 }
 
+// What kernels::SparseMlaPlan::fp8_query says, a block for a row and head.
+__global__ void round_queries_kernel(SparseMlaParams p,
+                                     __nv_bfloat16* latent,
+                                     __nv_bfloat16* rope) {
+  const auto from = [&](int c) {
+    return c < kC ? static_cast<const __nv_bfloat16*>(p.q_latent)[blockIdx.x * int64_t{kC} + c]
+                  : static_cast<const __nv_bfloat16*>(p.q_rope)[blockIdx.x * int64_t{kR} + c - kC];
+  };
+  __shared__ unsigned high;
+  if (threadIdx.x == 0) high = 0;
+  __syncthreads();
+  for (int c = threadIdx.x; c < kC + kR; c += blockDim.x) {
+    atomicMax(&high, __float_as_uint(fabsf(__bfloat162float(from(c)))));
+  }
+  __syncthreads();
+  const int up = high == 0 ? 0 : 7 - ilogbf(__uint_as_float(high));
+  for (int c = threadIdx.x; c < kC + kR; c += blockDim.x) {
+    // Nearest e4m3, ties to even: steps of 2^(exponent - 3), of 2^-9 below 2^-6.
+    const float value = ldexpf(__bfloat162float(from(c)), up);
+    const int exponent = value == 0 ? -6 : max(ilogbf(value), -6);
+    const float rounded = ldexpf(rintf(ldexpf(value, 3 - exponent)), exponent - 3 - up);
+    if (c < kC) {
+      latent[blockIdx.x * int64_t{kC} + c] = __float2bfloat16(rounded);
+    } else {
+      rope[blockIdx.x * int64_t{kR} + c - kC] = __float2bfloat16(rounded);
+    }
+  }
+}
+
 __device__ uint32_t device_hash(uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -250,7 +279,14 @@ Reference make_reference(const Case& c, const Data& d) {
   Reference r{DeviceArray<double>(d.out.size()), DeviceArray<double>(d.lse.size()),
               DeviceArray<double>(d.lse.size())};
   CUDA_OK(cudaMemset(r.reach.get(), 0, r.reach.size() * sizeof(double)));
-  reference_kernel<<<compared * c.heads, 128>>>(d.params, c.layout, c.row_step, logits.get(),
+  SparseMlaParams params = d.params;
+  DeviceArray<__nv_bfloat16> latent(c.fp8_query ? d.q_latent.size() : 0),
+      rope(c.fp8_query ? d.q_rope.size() : 0);
+  if (c.fp8_query) {
+    round_queries_kernel<<<c.rows * c.heads, 128>>>(params, latent.get(), rope.get());
+    params.q_latent = latent.get(), params.q_rope = rope.get();
+  }
+  reference_kernel<<<compared * c.heads, 128>>>(params, c.layout, c.row_step, logits.get(),
                                                 r.out.get(), r.lse.get(), r.reach.get());
   CUDA_OK(cudaGetLastError());
   CUDA_OK(cudaDeviceSynchronize());
@@ -261,6 +297,11 @@ int multiprocessors() {
   int count = 0;
   CUDA_OK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
   return count;
+}
+
+SparseMlaPlan make_plan(const Case& c, bool invariant) {
+  return kernels::sm90::plan_sparse_mla(c.layout, c.rows, c.heads, c.topk, multiprocessors(),
+                                        invariant, c.fp8_query);
 }
 
 void run(const SparseMlaParams& params,
@@ -278,7 +319,7 @@ std::string describe(const Case& c) {
          std::to_string(c.tokens) + (c.holes ? " holes" : "") +
          (c.group > 0 ? " overlap " + std::to_string(static_cast<int>(c.overlap * 100 + 0.5f))
                       : "") +
-         (c.mixed ? " mixed" : "");
+         (c.mixed ? " mixed" : "") + (c.fp8_query ? " e4m3 queries" : "");
 }
 
 }  // namespace winnow::gpu_check::mla

@@ -29,6 +29,7 @@ struct Case {
   float overlap = 0;
   bool mixed = false;  // every second group has overlap 0
   int row_step = 1;    // only rows this far apart are compared with the reference
+  bool fp8_query = false;
 };
 
 struct Data {
@@ -42,6 +43,7 @@ struct Data {
 // poison_unused: rows that no valid slot names stay NaN.
 Data make_data(const Case& c, uint64_t seed, bool poison_unused);
 
+// With c.fp8_query the reference has its queries rounded as the kernel has to round them.
 // One result a row and head (rows row_step apart): output, natural log-sum-exp, and reach, the
 // largest sum of absolute products of a logit: the scale on which its rounding is measured.
 struct Reference {
@@ -50,6 +52,7 @@ struct Reference {
 Reference make_reference(const Case& c, const Data& d);
 
 int multiprocessors();
+SparseMlaPlan make_plan(const Case& c, bool invariant);
 // Groups and attention.
 void run(const SparseMlaParams& params,
          const SparseMlaPlan& plan,

@@ -83,8 +83,7 @@ void check_case(
   Data d = make_data(c, seed, true);
   const size_t values = d.out.size();
   const Reference reference = make_reference(c, d);
-  const SparseMlaPlan plan = kernels::sm90::plan_sparse_mla(c.layout, c.rows, c.heads, c.topk,
-                                                            multiprocessors(), invariant);
+  const SparseMlaPlan plan = make_plan(c, invariant);
   DeviceArray<uint8_t> workspace(plan.workspace_bytes);
   run(d.params, plan, workspace.get(), nullptr);
   CUDA_OK(cudaDeviceSynchronize());
@@ -107,8 +106,9 @@ void check_case(
   if (invariant) {
     SparseMlaParams alone = d.params;
     alone.num_rows = 1;
-    const SparseMlaPlan own =
-        kernels::sm90::plan_sparse_mla(c.layout, 1, c.heads, c.topk, multiprocessors(), true);
+    Case one = c;
+    one.rows = 1;
+    const SparseMlaPlan own = make_plan(one, true);
     d.out.poison();
     run(alone, own, workspace.get(), nullptr);
     same = same && same_bits(d, first, static_cast<size_t>(c.heads) * kC);
@@ -222,6 +222,25 @@ void check_large(Context& context, LatentLayout layout, uint64_t seed) {
   }
 }
 
+// Queries rounded to e4m3, for a 576 cache and more than 32 heads.
+void check_fp8_query(Context& context, uint64_t seed) {
+  Case c{.layout = LatentLayout::kFp8_576,
+         .rows = context.small ? 3 : 12,
+         .heads = 64,
+         .topk = context.small ? 128 : 2048,
+         .tokens = 8192,
+         .lens = {0, 1, 63, 64, 65, 128, 17, 100},
+         .fp8_query = true};
+  check_case(context, c, false, seed);
+  if (context.small) return;
+  c.lens = {}, c.holes = true, c.spread = 4.0f, c.rows = 300;
+  check_case(context, c, false, seed + 1);
+  c.heads = 100, c.rows = 5;
+  check_case(context, c, true, seed + 2);
+  c.heads = 32;
+  context.expect(!make_plan(c, false).fp8_query, "sparse_mla 32 heads, queries as they are", "");
+}
+
 void check_all(Context& context) {
   const std::vector<int> lens = {0, 1, 63, 64, 65, 2047, 2048, 17, 15, 16, 128, 777};
   const std::vector<int> few = {0, 1, 63, 64, 65, 127, 128, 17};
@@ -253,11 +272,22 @@ void check_all(Context& context) {
       }
     }
     check_groups(context, layout, seed += 50);
+    if (layout == LatentLayout::kFp8_576) check_fp8_query(context, seed += 50);
     if (context.small) continue;
     check_large(context, layout, seed += 50);
     // More rows than one pass of the grid, so that items follow each other in a block.
     check_case(context, {layout, 1200, 8, 256, 8192, {0, 256, 100, 31}, true}, false, seed++);
     check_case(context, {layout, 300, 64, 256, 8192, {0, 256, 100, 31}, true}, false, seed++);
+    // Rows beyond the last full round of the grid, cut into pieces.
+    check_case(context,
+               {.layout = layout,
+                .rows = 140,
+                .heads = 64,
+                .topk = 2048,
+                .tokens = 8192,
+                .lens = {2048, 0, 100, 2047, 1500},
+                .row_step = 3},
+               false, seed++);
   }
 }
 

@@ -64,10 +64,11 @@ int winnow_plan_sparse_mla(winnow_latent_layout layout,
                            int32_t max_tokens,
                            int32_t num_multiprocessors,
                            int32_t batch_invariant,
+                           int32_t fp8_query,
                            winnow_sparse_mla_plan* plan) {
   const kernels::SparseMlaPlan made = kernels::sm90::plan_sparse_mla(
       static_cast<LatentLayout>(layout), num_rows, num_heads, max_tokens, num_multiprocessors,
-      batch_invariant != 0);
+      batch_invariant != 0, fp8_query != 0);
   if (made.kernel == kernels::SparseMlaKernel::kNone) return cudaErrorNotSupported;
   std::memset(plan, 0, sizeof *plan);
   plan->workspace_bytes = made.workspace_bytes;

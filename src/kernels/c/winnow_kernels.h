@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* Rises when a struct or a function changes; winnow_kernels_version() returns the library's. */
-#define WINNOW_KERNELS_VERSION 1
+#define WINNOW_KERNELS_VERSION 2
 WINNOW_KERNELS_API int32_t winnow_kernels_version(void);
 
 typedef struct CUstream_st* winnow_stream; /* cudaStream_t */
@@ -62,16 +62,19 @@ typedef struct winnow_sparse_mla_params {
 /* How a batch runs, made on the host once a batch. Opaque but for workspace_bytes. */
 typedef struct winnow_sparse_mla_plan {
   int64_t workspace_bytes; /* device memory to lend, 256-byte aligned */
-  int32_t words[14];
+  int32_t words[18];
 } winnow_sparse_mla_plan;
 
-/* max_tokens: no row has more entries. batch_invariant: a row's bits do not depend on the batch. */
+/* max_tokens: no row has more entries. batch_invariant: a row's bits do not depend on the batch.
+ * fp8_query: the kernel may round queries to e4m3, each (row, head) by its own power of two; it
+ * does for WINNOW_LATENT_FP8_576 with more than 32 heads. */
 WINNOW_KERNELS_API int winnow_plan_sparse_mla(winnow_latent_layout layout,
                                               int32_t num_rows,
                                               int32_t num_heads,
                                               int32_t max_tokens,
                                               int32_t num_multiprocessors,
                                               int32_t batch_invariant,
+                                              int32_t fp8_query,
                                               winnow_sparse_mla_plan* plan);
 /* Finds neighbouring rows that choose mostly the same slots, so that they can share a gather. Once
  * for a set of slots, before the winnow_sparse_mla calls (one a layer) that use it. */

@@ -38,6 +38,10 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
+// Brings a contiguous piece to the L2; address and bytes are multiples of 16.
+__device__ __forceinline__ void prefetch_bulk(const void* global, uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(global), "r"(bytes) : "memory");
+}
 // One contiguous piece by the copy engine; addresses and bytes are multiples of 16. The barrier
 // must expect the bytes.
 __device__ __forceinline__ void bulk_copy(uint32_t smem,

@@ -95,7 +95,26 @@ __device__ __forceinline__ void fence_proxy_async() {
 __device__ __forceinline__ void named_barrier_sync(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-// Arrives at barrier kId without waiting.
+// The same, and whether any of them said so.
+__device__ __forceinline__ bool named_barrier_or(int id, int threads, bool value) {
+  uint32_t out;
+  asm volatile(
+      "{\n"
+      ".reg .pred p, q;\n"
+      "setp.ne.u32 p, %1, 0;\n"
+      "barrier.cta.red.or.pred q, %2, %3, p;\n"
+      "selp.u32 %0, 1, 0, q;\n"
+      "}\n"
+      : "=r"(out)
+      : "r"(static_cast<uint32_t>(value)), "r"(id), "r"(threads)
+      : "memory");
+  return out != 0;
+}
+// Arrives without waiting.
+__device__ __forceinline__ void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+// The same with the number in the instruction.
 template <int kId>
 __device__ __forceinline__ void named_barrier_arrive(int threads) {
   asm volatile("bar.arrive %0, %1;" ::"n"(kId), "r"(threads) : "memory");

@@ -16,7 +16,11 @@ constexpr int kSmallTileSplits = 32;
 // With --batch-invariant every batch is cut as one of this many rows would be.
 constexpr int kInvariantRows = 16;
 // Below this many rows there are not enough groups for all multiprocessors.
-constexpr int kFewestGroupedRows = 1024;
+constexpr int kManyRows = 1024;
+// Pieces of a tail row, and entries of a row from which on cutting it gains more than a second and
+// a third launch cost.
+constexpr int kMostTailSplits = 16;
+constexpr int kFewestTailTokens = 1024;
 
 int64_t lse_bytes(int64_t rows, int64_t heads, int64_t splits) {
   return (rows * heads * splits * 4 + 255) / 256 * 256;
@@ -56,10 +60,10 @@ SparseMlaGroups group_view(const SparseMlaPlan& plan, int64_t num_rows, void* wo
 // As the kernels' launch bounds have it. Tiles of 8 heads come twice: four blocks of one stage
 // where there are many rows, two blocks of two stages where rows are split.
 int blocks_of_a_multiprocessor(const SparseMlaPlan& plan, int64_t items, int multiprocessors) {
-  if (plan.kernel != SparseMlaKernel::kFp8 || plan.head_tile == 64) return 1;
-  if (plan.head_tile == 8) return items >= int64_t{4} * multiprocessors ? 4 : 2;
+  if (plan.kernel == SparseMlaKernel::kF16) return plan.head_tile <= 16 ? 2 : 1;
+  if (plan.kernel != SparseMlaKernel::kFp8) return 1;
   if (plan.head_tile == 16) return 3;
-  return plan.layout == LatentLayout::kFp8_576 ? 2 : 1;
+  return items >= int64_t{4} * multiprocessors ? 4 : 2;
 }
 
 // The most pieces worth having: enough items for every unit that can run, none below a stage.
@@ -76,7 +80,7 @@ bool has_kernel(LatentLayout layout) {
 // Up to this many heads the kernel with tokens as the M side is the quicker one.
 int most_narrow_heads(LatentLayout layout) {
   if (layout == LatentLayout::kBf16_1152) return 0;
-  return layout == LatentLayout::kFp8_656 ? 32 : 128;
+  return layout == LatentLayout::kFp8_644 ? 16 : 8;
 }
 
 // Slots that a group may have for 100 entries of its rows: where going through the union once takes
@@ -86,15 +90,14 @@ int sharing_percent(LatentLayout layout, int group_rows) {
   const int of_layout = layout == LatentLayout::kFp8_576   ? 0
                         : layout == LatentLayout::kFp8_644 ? 1
                                                            : 2;
-  constexpr int kOfEight[] = {23, 20, 28}, kOfFour[] = {29, 27, 37}, kOfTwo[] = {48, 61, 80};
+  constexpr int kOfEight[] = {33, 30, 39}, kOfFour[] = {43, 39, 44}, kOfTwo[] = {64, 69, 71};
   return (group_rows == 8 ? kOfEight : group_rows == 4 ? kOfFour : kOfTwo)[of_layout];
 }
 
 void plan_groups(
     SparseMlaPlan& plan, int num_rows, int num_heads, int max_tokens, int num_multiprocessors) {
   const int rows = num_heads <= 8 ? 8 : num_heads <= 16 ? 4 : num_heads <= 32 ? 2 : 0;
-  if (rows == 0 || num_rows < kFewestGroupedRows || max_tokens < 1 ||
-      max_tokens > kMostGroupEntries / rows)
+  if (rows == 0 || num_rows < kManyRows || max_tokens < 1 || max_tokens > kMostGroupEntries / rows)
     return;
   plan.group_rows = rows;
   plan.group_percent = sharing_percent(plan.layout, rows);
@@ -107,23 +110,65 @@ void plan_groups(
 }
 
 // Which kernel is the quickest, as measured (docs/kernels.md), and its tile of heads.
-void choose_kernel(
-    SparseMlaPlan& plan, int64_t rows, int num_heads, int num_multiprocessors, bool invariant) {
-  const bool narrow = num_heads <= most_narrow_heads(plan.layout);
-  const bool widened = plan.layout == LatentLayout::kFp8_656 && !narrow &&
-                       (num_heads > 64 || rows * 2 <= num_multiprocessors);
-  plan.kernel = narrow    ? SparseMlaKernel::kFp8
-                : widened ? SparseMlaKernel::kWidened
-                          : SparseMlaKernel::kWide;
-  plan.head_tile = !narrow || num_heads > 32 ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+void choose_kernel(SparseMlaPlan& plan,
+                   int64_t rows,
+                   int num_heads,
+                   int num_multiprocessors,
+                   bool invariant,
+                   bool fp8_query) {
+  const bool widened = plan.layout == LatentLayout::kFp8_656 && num_heads > 32 &&
+                       rows < kManyRows && (num_heads > 64 || rows * 2 <= num_multiprocessors);
+  plan.kernel = plan.layout == LatentLayout::kBf16_1152       ? SparseMlaKernel::kWide
+                : num_heads <= most_narrow_heads(plan.layout) ? SparseMlaKernel::kFp8
+                : widened                                     ? SparseMlaKernel::kWidened
+                                                              : SparseMlaKernel::kF16;
+  const bool wide = plan.kernel == SparseMlaKernel::kWide || num_heads > 32;
+  plan.head_tile = wide ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+  plan.fp8_query = fp8_query && plan.layout == LatentLayout::kFp8_576 && num_heads > 32;
   // Few rows: more and smaller tiles, that all multiprocessors have work.
   const int64_t large_items = rows * layout::ceil_div(num_heads, plan.head_tile);
   const int splits = widened ? 2 * kSmallTileSplits : kSmallTileSplits;
-  if (plan.layout != LatentLayout::kBf16_1152 && plan.head_tile > 16 && !invariant &&
-      large_items * splits <= num_multiprocessors) {
+  if (plan.layout != LatentLayout::kBf16_1152 && plan.head_tile > 16 && !plan.fp8_query &&
+      !invariant && large_items * splits <= num_multiprocessors) {
     plan.kernel = SparseMlaKernel::kFp8;
     plan.head_tile = 16;
   }
+}
+
+int64_t partial_bytes(int64_t rows, int64_t heads, int64_t splits) {
+  return lse_bytes(rows, heads, splits) + rows * heads * splits * kLatentDim * 4;
+}
+
+// 4,096 rows on 132 places are 31 rounds and 4 rows: those would take as long as a round.
+void plan_tail(SparseMlaPlan& plan, int num_rows, int num_heads, int max_tokens, int64_t places) {
+  const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
+  const int64_t items = num_rows * head_tiles;
+  if (items <= places || max_tokens < kFewestTailTokens) return;
+  const int64_t rows = layout::ceil_div(items % places, head_tiles);
+  const int64_t splits = std::min<int64_t>({places / std::max<int64_t>(rows * head_tiles, 1),
+                                            kMostTailSplits, max_tokens / kStageTokens});
+  if (rows == 0 || splits < 2) return;
+  plan.tail_rows = static_cast<int32_t>(rows);
+  plan.tail_tokens_per_split = static_cast<int32_t>(
+      layout::ceil_div(layout::ceil_div(max_tokens, splits), kStageTokens) * kStageTokens);
+  plan.tail_splits = static_cast<int32_t>(layout::ceil_div(max_tokens, plan.tail_tokens_per_split));
+  plan.workspace_bytes = partial_bytes(rows, num_heads, plan.tail_splits);
+}
+
+// The rows from `first` on.
+SparseMlaParams rows_from(SparseMlaParams params, int64_t first) {
+  const auto skip = [&](const void* from, int64_t bytes) {
+    return static_cast<const uint8_t*>(from) + first * bytes;
+  };
+  const int64_t heads = params.num_heads;
+  params.q_latent = skip(params.q_latent, heads * kLatentDim * 2);
+  params.q_rope = skip(params.q_rope, heads * kRopeDim * 2);
+  params.slots += first * params.slots_stride;
+  params.lens += first;
+  params.out = static_cast<uint8_t*>(params.out) + first * heads * kLatentDim * 2;
+  if (params.lse != nullptr) params.lse += first * heads;
+  params.num_rows -= static_cast<int32_t>(first);
+  return params;
 }
 
 // Larger pools than the union's bit maps have room for take every row alone.
@@ -131,62 +176,11 @@ bool groups_rows(const SparseMlaParams& params, const SparseMlaPlan& plan) {
   return plan.group_rows > 0 && params.num_pages <= kMostGroupPages;
 }
 
-}  // namespace
-
-SparseMlaPlan plan_sparse_mla(LatentLayout layout,
-                              int32_t num_rows,
-                              int32_t num_heads,
-                              int32_t max_tokens,
-                              int32_t num_multiprocessors,
-                              bool batch_invariant) {
-  SparseMlaPlan plan;
-  plan.layout = layout;
-  if (!has_kernel(layout)) return plan;
-  const int64_t rows_of_plan = batch_invariant ? kInvariantRows : num_rows;
-  choose_kernel(plan, rows_of_plan, num_heads, num_multiprocessors, batch_invariant);
-  const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
-  const int64_t items = rows_of_plan * head_tiles;
-  plan.blocks = blocks_of_a_multiprocessor(plan, items, num_multiprocessors);
-  const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
-  plan.num_splits = choose_splits(items, places, max_tokens);
-  plan.tokens_per_split = static_cast<int32_t>(
-      layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), kStageTokens) *
-      kStageTokens);
-  plan.num_splits = static_cast<int32_t>(
-      std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
-  const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
-  plan.grid = static_cast<int32_t>(std::min<int64_t>(places, all));
-  // Two tiles of heads are a cluster of two blocks.
-  if (plan.kernel == SparseMlaKernel::kWidened && head_tiles == 2) plan.grid &= ~1;
-  if (plan.num_splits > 1) {
-    plan.workspace_bytes = lse_bytes(num_rows, num_heads, plan.num_splits) +
-                           int64_t{num_rows} * num_heads * plan.num_splits * kLatentDim * 4;
-  } else if (!batch_invariant) {
-    plan_groups(plan, num_rows, num_heads, max_tokens, num_multiprocessors);
-  }
-  return plan;
-}
-
-int sparse_mla_groups(const SparseMlaParams& params,
-                      const SparseMlaPlan& plan,
-                      void* workspace,
-                      Stream stream) {
-  if (params.num_rows == 0 || !groups_rows(params, plan)) return cudaSuccess;
-  if (workspace == nullptr || plan.group_rows * params.slots_stride > kMostGroupEntries) {
-    return cudaErrorInvalidValue;
-  }
-  SparseMlaCall call{};
-  call.p = params;
-  call.num_slots = params.num_pages * kPageSize;
-  call.groups = group_view(plan, params.num_rows, workspace);
-  return launch_sparse_mla_groups(call, plan, stream);
-}
-
-int sparse_mla(const SparseMlaParams& params,
-               const SparseMlaPlan& plan,
-               void* workspace,
-               Stream stream) {
-  if (params.num_rows == 0) return cudaSuccess;
+// One way for all rows.
+int run_rows(const SparseMlaParams& params,
+             const SparseMlaPlan& plan,
+             void* workspace,
+             Stream stream) {
   const bool split = plan.num_splits > 1;
   if (split && workspace == nullptr) return cudaErrorInvalidValue;
   if (!split && plan.tokens_per_split < params.slots_stride) return cudaErrorInvalidValue;
@@ -217,7 +211,10 @@ int sparse_mla(const SparseMlaParams& params,
     call.list = call.groups.group_list;
     call.list_count = call.groups.counts;
     call.head_tiles = 1;
-    error = launch_sparse_mla_wide(call, plan.layout, true, plan.group_grid, stream);
+    error =
+        plan.layout == LatentLayout::kBf16_1152
+            ? launch_sparse_mla_wide(call, true, plan.group_grid, stream)
+            : launch_sparse_mla_f16(call, plan.layout, {64, true, false}, plan.group_grid, stream);
     if (error != cudaSuccess) return error;
     call.list = call.groups.row_list;
     call.list_count = call.groups.counts + 1;
@@ -225,7 +222,11 @@ int sparse_mla(const SparseMlaParams& params,
   call.head_tiles = static_cast<int32_t>(layout::ceil_div(params.num_heads, plan.head_tile));
   switch (plan.kernel) {
     case SparseMlaKernel::kWide:
-      error = launch_sparse_mla_wide(call, plan.layout, false, plan.grid, stream);
+      error = launch_sparse_mla_wide(call, false, plan.grid, stream);
+      break;
+    case SparseMlaKernel::kF16:
+      error = launch_sparse_mla_f16(call, plan.layout, {plan.head_tile, false, plan.fp8_query},
+                                    plan.grid, stream);
       break;
     case SparseMlaKernel::kWidened:
       error = launch_sparse_mla_widened(call, plan.layout, plan.grid, stream);
@@ -238,6 +239,77 @@ int sparse_mla(const SparseMlaParams& params,
   }
   if (error == cudaSuccess && split) error = launch_sparse_mla_combine(call, stream);
   return error;
+}
+
+}  // namespace
+
+SparseMlaPlan plan_sparse_mla(LatentLayout layout,
+                              int32_t num_rows,
+                              int32_t num_heads,
+                              int32_t max_tokens,
+                              int32_t num_multiprocessors,
+                              bool batch_invariant,
+                              bool fp8_query) {
+  SparseMlaPlan plan;
+  plan.layout = layout;
+  if (!has_kernel(layout)) return plan;
+  const int64_t rows_of_plan = batch_invariant ? kInvariantRows : num_rows;
+  choose_kernel(plan, rows_of_plan, num_heads, num_multiprocessors, batch_invariant, fp8_query);
+  const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
+  const int64_t items = rows_of_plan * head_tiles;
+  plan.blocks = blocks_of_a_multiprocessor(plan, items, num_multiprocessors);
+  const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
+  plan.num_splits = choose_splits(items, places, max_tokens);
+  plan.tokens_per_split = static_cast<int32_t>(
+      layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), kStageTokens) *
+      kStageTokens);
+  plan.num_splits = static_cast<int32_t>(
+      std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
+  const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
+  plan.grid = static_cast<int32_t>(std::min<int64_t>(places, all));
+  // Two tiles of heads are a cluster of two blocks.
+  if (plan.kernel == SparseMlaKernel::kWidened && head_tiles == 2) plan.grid &= ~1;
+  if (plan.num_splits > 1) {
+    plan.workspace_bytes = partial_bytes(num_rows, num_heads, plan.num_splits);
+  } else if (!batch_invariant) {
+    plan_groups(plan, num_rows, num_heads, max_tokens, num_multiprocessors);
+    if (plan.group_rows == 0 && plan.kernel != SparseMlaKernel::kWidened)
+      plan_tail(plan, num_rows, num_heads, max_tokens, places);
+  }
+  return plan;
+}
+
+int sparse_mla_groups(const SparseMlaParams& params,
+                      const SparseMlaPlan& plan,
+                      void* workspace,
+                      Stream stream) {
+  if (params.num_rows == 0 || !groups_rows(params, plan)) return cudaSuccess;
+  if (workspace == nullptr || plan.group_rows * params.slots_stride > kMostGroupEntries) {
+    return cudaErrorInvalidValue;
+  }
+  SparseMlaCall call{};
+  call.p = params;
+  call.num_slots = params.num_pages * kPageSize;
+  call.groups = group_view(plan, params.num_rows, workspace);
+  return launch_sparse_mla_groups(call, plan, stream);
+}
+
+int sparse_mla(const SparseMlaParams& params,
+               const SparseMlaPlan& plan,
+               void* workspace,
+               Stream stream) {
+  if (params.num_rows == 0) return cudaSuccess;
+  if (plan.tail_rows == 0) return run_rows(params, plan, workspace, stream);
+  const int32_t first = params.num_rows - plan.tail_rows;
+  if (first < 0) return cudaErrorInvalidValue;
+  SparseMlaParams whole = params;
+  whole.num_rows = first;
+  const int error = run_rows(whole, plan, nullptr, stream);
+  if (error != cudaSuccess) return error;
+  SparseMlaPlan tail = plan;
+  tail.num_splits = plan.tail_splits;
+  tail.tokens_per_split = plan.tail_tokens_per_split;
+  return run_rows(rows_from(params, first), tail, workspace, stream);
 }
 
 }  // namespace winnow::kernels::sm90

@@ -123,22 +123,32 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&pair);
 }
 
-// grouped: the items are call.list's groups.
+// bf16 caches. grouped: the items are call.list's groups.
 cudaError_t launch_sparse_mla_wide(const SparseMlaCall& call,
-                                   layout::LatentLayout layout,
                                    bool grouped,
                                    int grid,
                                    cudaStream_t stream);
-cudaError_t launch_sparse_mla_wide_fp8(const SparseMlaCall& call,
-                                       layout::LatentLayout layout,
-                                       bool grouped,
-                                       int grid,
-                                       cudaStream_t stream);
 // Heads in tiles of 64; two tiles share their tokens.
 cudaError_t launch_sparse_mla_widened(const SparseMlaCall& call,
                                       layout::LatentLayout layout,
                                       int grid,
                                       cudaStream_t stream);
+// lines: 16, 32 or 64 heads a tile (64 where rows share a gather).
+struct F16Tile {
+  int lines;
+  bool grouped;
+  bool fp8_query;  // kFp8_576, 64 lines
+};
+cudaError_t launch_sparse_mla_f16(const SparseMlaCall& call,
+                                  layout::LatentLayout layout,
+                                  const F16Tile& tile,
+                                  int grid,
+                                  cudaStream_t stream);
+template <layout::LatentLayout kLayout>
+cudaError_t launch_sparse_mla_f16_layout(const SparseMlaCall& call,
+                                         const F16Tile& tile,
+                                         int grid,
+                                         cudaStream_t stream);
 cudaError_t launch_sparse_mla_fp8(const SparseMlaCall& call,
                                   const SparseMlaPlan& plan,
                                   cudaStream_t stream);

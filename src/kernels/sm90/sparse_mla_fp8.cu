@@ -319,7 +319,7 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::r
         moved = moved || x[j][c] + bound[c / 2] > top[j][c % 2] + kSlack;
       }
     }
-    if (__any_sync(0xffffffffu, barrier_or(1 + warpgroup, 128, moved))) {
+    if (__any_sync(0xffffffffu, named_barrier_or(1 + warpgroup, 128, moved))) {
       raise_top(x, bound, top, sum, o);
     }
     store_weights(x, top, scale, sum);
@@ -388,17 +388,6 @@ cudaError_t launch_layout(const SparseMlaCall& call,
                               : launch<kLayout, 8, 1, 2>(call, plan, stream);
     case 16:
       return launch<kLayout, 16, 1, 3>(call, plan, stream);
-    case 32:
-      if constexpr (kLayout == LatentLayout::kFp8_576) {
-        return launch<kLayout, 32, 1, 2>(call, plan, stream);
-      } else {
-        return launch<kLayout, 16, 2, 1>(call, plan, stream);
-      }
-    case 64:  // more heads of a 656 cache run in the wide kernel
-      if constexpr (kLayout != LatentLayout::kFp8_656) {
-        return launch<kLayout, 32, 2, 1>(call, plan, stream);
-      }
-      return cudaErrorInvalidValue;
     default:
       return cudaErrorInvalidValue;
   }

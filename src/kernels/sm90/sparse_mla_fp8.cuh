@@ -70,21 +70,6 @@ struct Shared {
   Warpgroup<kLayout, kHeads, kWarpgroups, kBlocks> warpgroups[kWarpgroups];
 };
 
-__device__ __forceinline__ bool barrier_or(int id, int threads, bool value) {
-  uint32_t out;
-  asm volatile(
-      "{\n"
-      ".reg .pred p, q;\n"
-      "setp.ne.u32 p, %1, 0;\n"
-      "barrier.cta.red.or.pred q, %2, %3, p;\n"
-      "selp.u32 %0, 1, 0, q;\n"
-      "}\n"
-      : "=r"(out)
-      : "r"(static_cast<uint32_t>(value)), "r"(id), "r"(threads)
-      : "memory");
-  return out != 0;
-}
-
 // (low, high) to the pair of first terms; what they leave becomes (low, high).
 __device__ __forceinline__ uint16_t split_first(float& low, float& high) {
   const uint16_t first = f32x2_to_e4m3x2(low, high);
