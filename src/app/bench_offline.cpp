@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 #include <random>
-#include <thread>
 
 #include "app/loaded_model.h"
 #include "app/options.h"
@@ -38,7 +37,10 @@ struct Measurement {
   int64_t rows = 0;
   double milliseconds = 0;  // of one step, median
   double tokens_per_second = 0;
-  double weight_share = 0;  // decode: bytes of weights a second / read bandwidth
+  // Decode: what the memory gave between the steps, median; bytes of weights a second over it,
+  // median of the steps.
+  double read_bytes_per_second = 0;
+  double weight_share = 0;
 };
 
 class OfflineBench {
@@ -62,6 +64,7 @@ class OfflineBench {
                  static_cast<int32_t>(layout::ceil_div(max_context_, page_size_)),
                  [&](int64_t bytes) { return loaded.backend->allocate(bytes); }),
         rows_(prefill_rows_, 1, max_context_, page_size_, *loaded.backend),
+        bandwidth_(loaded.backend->host_threads()),
         tokens_(max_context_),
         pages_(storage_.num_pages()) {
     std::mt19937 random(1);
@@ -71,17 +74,36 @@ class OfflineBench {
 
   Measurement prefill() {
     run(0, prefill_rows_);  // fills the pages that fill_context() copies, and warms up
-    const double seconds = median_seconds(3, [&] { run(0, prefill_rows_); });
-    return {"prefill", prefill_rows_, prefill_rows_, seconds * 1e3, prefill_rows_ / seconds, 0};
+    std::vector<double> all(3);
+    for (double& seconds : all) seconds = seconds_of([&] { run(0, prefill_rows_); });
+    const double step = median(all);
+    return {.name = "prefill",
+            .context = prefill_rows_,
+            .rows = prefill_rows_,
+            .milliseconds = step * 1e3,
+            .tokens_per_second = prefill_rows_ / step};
   }
 
-  Measurement decode(int32_t context, double bandwidth) {
+  // Each step is held against a pass over memory before it, so that both see the same machine.
+  Measurement decode(int32_t context) {
     fill_context(context);
     run(context - 1, 1);
-    const double seconds = median_seconds(options_.decode_steps, [&] { run(context - 1, 1); });
     const auto weight_bytes =
         static_cast<double>(weight_bytes_per_token(loaded_.config, loaded_.weights));
-    return {"decode", context, 1, seconds * 1e3, 1 / seconds, weight_bytes / seconds / bandwidth};
+    std::vector<double> seconds, bandwidths, shares;
+    for (int64_t i = 0; i < options_.decode_steps; ++i) {
+      bandwidths.push_back(bandwidth_.measure());
+      seconds.push_back(seconds_of([&] { run(context - 1, 1); }));
+      shares.push_back(weight_bytes / seconds.back() / bandwidths.back());
+    }
+    const double step = median(seconds);
+    return {.name = "decode",
+            .context = context,
+            .rows = 1,
+            .milliseconds = step * 1e3,
+            .tokens_per_second = 1 / step,
+            .read_bytes_per_second = median(bandwidths),
+            .weight_share = median(shares)};
   }
 
  private:
@@ -108,15 +130,16 @@ class OfflineBench {
   }
 
   template <typename Step>
-  double median_seconds(int64_t repeats, const Step& step) {
-    std::vector<double> seconds(static_cast<size_t>(repeats));
-    for (double& s : seconds) {
-      const int64_t begin = clock_.now_ns();
-      step();
-      s = static_cast<double>(clock_.now_ns() - begin) * 1e-9;
-    }
-    std::nth_element(seconds.begin(), seconds.begin() + repeats / 2, seconds.end());
-    return seconds[repeats / 2];
+  double seconds_of(const Step& step) {
+    const int64_t begin = clock_.now_ns();
+    step();
+    return static_cast<double>(clock_.now_ns() - begin) * 1e-9;
+  }
+
+  static double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<int64_t>(values.size()) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
   }
 
   const BenchOptions& options_;
@@ -128,23 +151,26 @@ class OfflineBench {
   model::Decoder decoder_;
   kv::KvStorage storage_;
   model::StepRows rows_;
+  ReadBandwidth bandwidth_;
   std::vector<int32_t> tokens_;
   std::vector<int32_t> pages_;
   SteadyClock clock_;
 };
 
-void print_table(const std::vector<Measurement>& results, double bandwidth) {
-  Table table({"step", ">context", ">rows", ">ms", ">tokens/s", ">weights read, % of bandwidth"});
+void print_table(const std::vector<Measurement>& results) {
+  Table table({"step", ">context", ">rows", ">ms", ">tokens/s", ">read bandwidth, GB/s",
+               ">weights read, % of it"});
   for (const Measurement& m : results) {
     table.add_row({m.name, with_thousands(m.context), with_thousands(m.rows),
                    fmt::format("{:.2f}", m.milliseconds),
                    fmt::format("{:.2f}", m.tokens_per_second),
+                   m.weight_share > 0 ? fmt::format("{:.1f}", m.read_bytes_per_second * 1e-9) : "",
                    m.weight_share > 0 ? fmt::format("{:.0f}", 100 * m.weight_share) : ""});
   }
-  fmt::print("read bandwidth {:.1f} GB/s\n{}", bandwidth * 1e-9, table.to_text());
+  fmt::print("{}", table.to_text());
 }
 
-void print_json(const std::vector<Measurement>& results, double bandwidth) {
+void print_json(const std::vector<Measurement>& results) {
   json::Array rows;
   for (const Measurement& m : results) {
     rows.push_back(json::Object{{"step", m.name},
@@ -152,10 +178,10 @@ void print_json(const std::vector<Measurement>& results, double bandwidth) {
                                 {"rows", m.rows},
                                 {"milliseconds", m.milliseconds},
                                 {"tokens_per_second", m.tokens_per_second},
+                                {"read_bytes_per_second", m.read_bytes_per_second},
                                 {"weight_share_of_bandwidth", m.weight_share}});
   }
-  fmt::print("{}\n", json::dump(json::Object{{"read_bytes_per_second", bandwidth},
-                                             {"results", std::move(rows)}}));
+  fmt::print("{}\n", json::dump(json::Object{{"results", std::move(rows)}}));
 }
 
 void run_bench(const BenchOptions& options, OptionTable& table) {
@@ -163,17 +189,13 @@ void run_bench(const BenchOptions& options, OptionTable& table) {
   log::setup(options.model.log_level);
   check(options.model);
   if (!options.model.trace.empty()) trace::start(options.model.trace);
-  const int threads = options.model.threads > 0
-                          ? static_cast<int>(options.model.threads)
-                          : static_cast<int>(std::thread::hardware_concurrency());
-  const double bandwidth = measure_read_bandwidth(threads);
   auto loaded = load_model(options.model);
   OfflineBench bench(options, *loaded);
   std::vector<Measurement> results = {bench.prefill()};
   for (const int64_t context : options.contexts) {
-    results.push_back(bench.decode(static_cast<int32_t>(context), bandwidth));
+    results.push_back(bench.decode(static_cast<int32_t>(context)));
   }
-  options.json ? print_json(results, bandwidth) : print_table(results, bandwidth);
+  options.json ? print_json(results) : print_table(results);
   if (!options.model.trace.empty()) trace::stop();
 }
 

@@ -1,10 +1,6 @@
 #include "app/weight_traffic.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <thread>
-#include <vector>
 
 #include "base/clock.h"
 #include "layout/kv_layout.h"
@@ -44,9 +40,6 @@ int64_t bytes_of(const model::LayerWeights& layer, int32_t num_experts_per_tok) 
   return bytes;
 }
 
-// Keeps the sums alive, so that the reads are not optimised away.
-std::atomic<uint64_t> checksum;
-
 uint64_t sum_words(const uint64_t* words, size_t count) {
   // Eight independent chains: enough for the compiler to keep wide loads in flight.
   uint64_t sums[8] = {};
@@ -69,24 +62,26 @@ int64_t weight_bytes_per_token(const model::ModelConfig& config,
   return bytes;
 }
 
-double measure_read_bandwidth(int num_threads) {
-  constexpr size_t kBytesPerThread = size_t{512} << 20;
-  constexpr int kPasses = 5;
-  std::vector<std::vector<uint64_t>> buffers(num_threads);
-  for (auto& buffer : buffers) buffer.assign(kBytesPerThread / 8, 1);
+namespace {
+
+constexpr size_t kBytes = size_t{512} << 20;
+constexpr size_t kItemWords = size_t{1} << 17;
+constexpr size_t kSumsApart = 8;
+
+}  // namespace
+
+ReadBandwidth::ReadBandwidth(ThreadPool& pool)
+    : pool_(pool), words_(kBytes / 8, 1), sums_(kSumsApart * pool.num_threads()) {}
+
+double ReadBandwidth::measure() {
   const SteadyClock clock;
-  double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    std::vector<std::thread> threads;
-    const int64_t begin = clock.now_ns();
-    for (const auto& buffer : buffers) {
-      threads.emplace_back([&buffer] { checksum += sum_words(buffer.data(), buffer.size()); });
-    }
-    for (std::thread& thread : threads) thread.join();
-    const auto seconds = static_cast<double>(clock.now_ns() - begin) * 1e-9;
-    best = std::max(best, static_cast<double>(kBytesPerThread) * num_threads / seconds);
-  }
-  return best;
+  const int64_t begin = clock.now_ns();
+  pool_.parallel_for(
+      static_cast<int64_t>(words_.size() / kItemWords), [&](int64_t item, int thread_idx) {
+        // Kept, so that the reads are not optimised away.
+        sums_[kSumsApart * thread_idx] += sum_words(words_.data() + item * kItemWords, kItemWords);
+      });
+  return static_cast<double>(kBytes) * 1e9 / static_cast<double>(clock.now_ns() - begin);
 }
 
 }  // namespace winnow::app

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "base/thread_pool.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -13,8 +15,18 @@ namespace winnow::app {
 int64_t weight_bytes_per_token(const model::ModelConfig& config,
                                const model::ModelWeights& weights);
 
-// Bytes a second that num_threads threads together read from a buffer larger than any cache:
-// the best of several passes.
-double measure_read_bandwidth(int num_threads);
+// Reads a buffer larger than any cache with all threads of a pool.
+class ReadBandwidth {
+ public:
+  explicit ReadBandwidth(ThreadPool& pool);
+  // Bytes a second of one pass, some 20 ms. What a machine's memory gives changes from second to
+  // second where others share it: measure beside each step that is held against it.
+  double measure();
+
+ private:
+  ThreadPool& pool_;
+  std::vector<uint64_t> words_;
+  std::vector<uint64_t> sums_;  // a cache line a thread
+};
 
 }  // namespace winnow::app
