@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr int kPerThread = kMostGroupEntries / kThreads;
-constexpr int kAtOnce = 4;  // entries under way a thread
+constexpr int kAtOnce = 8;  // entries under way a thread
 constexpr int kWindowPages = 2048;
 constexpr int kBlockTokens = 64;
 
@@ -57,9 +57,13 @@ struct Builder {
   int32_t marked = 0;  // of the rows' bits, those that this thread counted
 
   // Shared memory, in this order.
+  // [page_words] which of 32 pages occur, and how many do before them
+  __device__ __forceinline__ uint2* pages() const {
+    extern __shared__ __align__(16) uint8_t raw[];
+    return reinterpret_cast<uint2*>(raw);
+  }
   __device__ __forceinline__ uint32_t* bits() const {  // [window_pages * 2][kRows]
-    extern __shared__ __align__(16) uint32_t raw_words[];
-    return raw_words;
+    return reinterpret_cast<uint32_t*>(pages() + (c.page_words + 1) / 2 * 2);
   }
   // [limit] tokens of the window that occur, by local number
   __device__ __forceinline__ int32_t* order() const {
@@ -68,24 +72,18 @@ struct Builder {
   // [window_pages] the occurring pages of the window
   __device__ __forceinline__ int32_t* page_of() const { return order() + c.call.groups.limit; }
   __device__ __forceinline__ int32_t* sums() const { return page_of() + c.window_pages; }
-  __device__ __forceinline__ uint32_t* pages() const {  // [page_words]
-    return reinterpret_cast<uint32_t*>(sums() + kWarps);
-  }
-  // [page_words] occurring pages before the word
-  __device__ __forceinline__ uint16_t* rank_of() const {
-    return reinterpret_cast<uint16_t*>(pages() + c.page_words);
-  }
 
   // Local number of a page among those that occur.
   __device__ __forceinline__ int32_t local_page(int32_t page) const {
-    return rank_of()[page >> 5] + __popc(pages()[page >> 5] & ((1u << (page & 31)) - 1));
+    const uint2 word = pages()[page >> 5];
+    return static_cast<int32_t>(word.y) + __popc(word.x & ~(0xffffffffu << (page & 31)));
   }
 
-  // Calls f with this thread's valid entries of its row, in the row's order. They are read again
-  // from the L2 in each phase: registers for them would halve the warps that hide each other's
-  // waits.
+  // Calls f with pairs of this thread's entries of its row, in the row's order; -1 or beyond the
+  // pool where an entry does not count. They are read again from the L2 in each phase: registers
+  // for them would halve the warps that hide each other's waits.
   template <class F>
-  __device__ __forceinline__ void for_entries(F f) const {
+  __device__ __forceinline__ void for_pairs(F f) const {
     const SparseMlaParams& p = c.call.p;
     const auto row = static_cast<int32_t>(group * kRows + threadIdx.x / kThreadsOfRow);
     const int first = static_cast<int>(threadIdx.x) % kThreadsOfRow * kPerThread;
@@ -94,23 +92,22 @@ struct Builder {
                         : 0;
     const int32_t* from = p.slots + row * p.slots_stride;
     const bool vectors = p.slots_stride % 4 == 0 && reinterpret_cast<uintptr_t>(p.slots) % 16 == 0;
+    const int end = min(first + kPerThread, len);
 #pragma unroll 1
-    for (int at = first; at < min(first + kPerThread, len); at += kAtOnce) {
+    for (int at = first; at < end; at += kAtOnce) {
       int32_t v[kAtOnce];
+      if (vectors && at + kAtOnce <= end) {
 #pragma unroll
-      for (int i = 0; i < kAtOnce; i += 4) {
-        if (vectors && at + i + 4 <= len) {
+        for (int i = 0; i < kAtOnce; i += 4) {
           const int4 four = __ldg(reinterpret_cast<const int4*>(from + at + i));
           v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
-        } else {
-#pragma unroll
-          for (int k = 0; k < 4; ++k) v[i + k] = at + i + k < len ? __ldg(from + at + i + k) : -1;
         }
+      } else {
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) v[i] = at + i < end ? __ldg(from + at + i) : -1;
       }
 #pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        if (slot_is_valid(c.call, v[i])) f(v[i]);
-      }
+      for (int i = 0; i < kAtOnce; i += 2) f(v[i], v[i + 1]);
     }
   }
 
@@ -123,30 +120,27 @@ struct Builder {
       reinterpret_cast<uint4*>(bits())[w] = make_uint4(0, 0, 0, 0);
     }
     __syncthreads();
-    int32_t last = -1;
     named = 0;
-    for_entries([&](int32_t slot) {
-      const int32_t page = slot >> 6;
-      if (page != last) flags[page] = 1;
-      last = page;
-      ++named;
+    for_pairs([&](int32_t first, int32_t second) {
+      if (slot_is_valid(c.call, first)) flags[first >> 6] = 1, ++named;
+      if (slot_is_valid(c.call, second)) flags[second >> 6] = 1, ++named;
     });
     __syncthreads();
     for (int w = threadIdx.x / 32; w < c.page_words; w += kWarps) {
       const uint32_t word = __ballot_sync(0xffffffffu, flags[w * 32 + threadIdx.x % 32] != 0);
-      if (threadIdx.x % 32 == 0) pages()[w] = word;
+      if (threadIdx.x % 32 == 0) pages()[w].x = word;
     }
     __syncthreads();
     const int words = (c.page_words + kThreads - 1) / kThreads;
     const int begin = min(static_cast<int>(threadIdx.x) * words, c.page_words);
     const int end = min(begin + words, c.page_words);
     int32_t count = 0;
-    for (int w = begin; w < end; ++w) count += __popc(pages()[w]);
+    for (int w = begin; w < end; ++w) count += __popc(pages()[w].x);
     const Scan scan = block_scan(count, sums());
     int32_t rank = scan.before;
     for (int w = begin; w < end; ++w) {
-      rank_of()[w] = static_cast<uint16_t>(rank);
-      rank += __popc(pages()[w]);
+      pages()[w].y = static_cast<uint32_t>(rank);
+      rank += __popc(pages()[w].x);
     }
     __syncthreads();
     return scan.total;
@@ -158,40 +152,52 @@ struct Builder {
       reinterpret_cast<uint4*>(bits())[w] = make_uint4(0, 0, 0, 0);
     }
     for (int page = threadIdx.x; page < c.page_words * 32; page += kThreads) {
-      if ((pages()[page >> 5] >> (page & 31) & 1) == 0) continue;
+      if ((pages()[page >> 5].x >> (page & 31) & 1) == 0) continue;
       const int32_t local = local_page(page) - first_page;
       if (local >= 0 && local < c.window_pages) page_of()[local] = page;
     }
     __syncthreads();
-    const int row = static_cast<int>(threadIdx.x) / kThreadsOfRow;
-    int32_t last_page = -1, local = 0, at = -1;
-    uint32_t pending = 0;
-    for_entries([&](int32_t slot) {
-      if (slot >> 6 != last_page) {
-        last_page = slot >> 6;
-        local = local_page(last_page) - first_page;
-      }
-      if (local < 0 || local >= c.window_pages) return;
-      const int32_t word = local * 2 + (slot >> 5 & 1);
-      if (word != at) {
-        if (at >= 0) atomicOr(bits() + at * kRows + row, pending);
-        at = word;
-        pending = 0;
-      }
-      pending |= 1u << (slot & 31);
+    uint32_t* of_row = bits() + threadIdx.x / kThreadsOfRow;
+    // The word of a slot's bit; -1: not in this window.
+    const auto word_of = [&](int32_t slot) {
+      if (!slot_is_valid(c.call, slot)) return -1;
+      const int32_t local = local_page(slot >> 6) - first_page;
+      if (static_cast<uint32_t>(local) >= static_cast<uint32_t>(c.window_pages)) return -1;
+      return (local * 2 + (slot >> 5 & 1)) * kRows;
+    };
+    for_pairs([&](int32_t first, int32_t second) {
+      const int32_t at = word_of(first), next = word_of(second);
+      uint32_t bit = 1u << (first & 31);
+      const uint32_t next_bit = 1u << (second & 31);
+      if (at == next) bit |= next_bit;
+      if (at >= 0) atomicOr(of_row + at, bit);
+      if (next >= 0 && at != next) atomicOr(of_row + next, next_bit);
     });
-    if (at >= 0) atomicOr(bits() + at * kRows + row, pending);
     __syncthreads();
   }
 
+  __device__ __forceinline__ void load_rows(int word, uint32_t (&of_rows)[kRows]) const {
+    const uint32_t* from = bits() + word * kRows;
+    if constexpr (kRows == 2) {
+      const uint2 two = *reinterpret_cast<const uint2*>(from);
+      of_rows[0] = two.x, of_rows[1] = two.y;
+    } else {
+#pragma unroll
+      for (int r = 0; r < kRows; r += 4) {
+        const uint4 four = *reinterpret_cast<const uint4*>(from + r);
+        of_rows[r] = four.x, of_rows[r + 1] = four.y;
+        of_rows[r + 2] = four.z, of_rows[r + 3] = four.w;
+      }
+    }
+  }
   // The bits of all rows together; count: how many bits the rows have set.
   __device__ __forceinline__ uint32_t any_row(int word, int32_t& count) const {
-    uint32_t any = 0;
+    uint32_t of_rows[kRows], any = 0;
+    load_rows(word, of_rows);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      const uint32_t of_row = bits()[word * kRows + r];
-      any |= of_row;
-      count += __popc(of_row);
+      any |= of_rows[r];
+      count += __popc(of_rows[r]);
     }
     return any;
   }
@@ -227,11 +233,12 @@ struct Builder {
       const int rank = chunk * 32 + lane;
       const int32_t token = rank < count ? order()[rank] : -1;
       slots[rank] = token < 0 ? -1 : page_of()[token >> 6] * kPageSize + (token & 63);
-      uint32_t mask = 0;
+      uint32_t of_rows[kRows], mask = 0;
+      load_rows(max(token, 0) >> 5, of_rows);
+      const uint32_t bit = token < 0 ? 0 : 1u << (token & 31);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
-        const bool in = token >= 0 && (bits()[(token >> 5) * kRows + r] >> (token & 31) & 1) != 0;
-        const uint32_t votes = __ballot_sync(0xffffffffu, in);
+        const uint32_t votes = __ballot_sync(0xffffffffu, (of_rows[r] & bit) != 0);
         if (lane == r) mask = votes;
       }
       if (lane < kRows) masks[(chunk / 2 * kRows + lane) * 2 + chunk % 2] = mask;
@@ -279,8 +286,8 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 template <int kRows>
 cudaError_t launch(const GroupCall& c, int64_t num_groups, cudaStream_t stream) {
-  const int bytes =
-      (c.bits_words + c.call.groups.limit + c.window_pages + kWarps) * 4 + c.page_words * 6;
+  const int bytes = (c.bits_words + c.call.groups.limit + c.window_pages + kWarps) * 4 +
+                    (c.page_words + 1) / 2 * 16;
   const auto kernel = sparse_mla_groups_kernel<kRows>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
