@@ -5,8 +5,8 @@
 // transposing load and one byte shuffle for four values. A token's scales multiply the scores and
 // the weights, never the elements. Products of 64 tokens are added up in fp32.
 //
-// A warpgroup owns kHeads heads of an item (row, split); kWarpgroups of them share the gathered
-// tokens; kBlocks thread blocks fit on a multiprocessor. Every thread gathers: 64 tokens a stage.
+// A block of one warpgroup owns kHeads heads of an item (row, split); kBlocks blocks fit on a
+// multiprocessor. Every thread gathers: 64 tokens a stage.
 // Where several blocks fit on a multiprocessor, they hide each other's gather with one stage each;
 // else a block has two.
 #include "kernels/sm90/sparse_mla_fp8.cuh"
@@ -16,8 +16,8 @@
 namespace winnow::kernels::sm90 {
 
 // x[j][c]: base-2 logits of tokens g (c < 2) and g + 8 of the warp's 16, heads 8j + 2t + c % 2.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::scores(
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::scores(
     int stage, const float (&scale)[2][T::kWeightSets], float (&x)[kPairs][4]) {
   auto& from = shared.stages[stage];
   float rope[T::kRopeBf16 ? kHeads / 2 : 1];
@@ -88,8 +88,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::s
 }
 
 // The rare case that a logit passes the running maximum by far: all warps agree on the new one.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::raise_top(
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::raise_top(
     const float (&x)[kPairs][4],
     const float (&bound)[2],
     float (&top)[kPairs][2],
@@ -130,8 +130,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::r
 
 // Weights as two e4m3 terms, the rows of the B operand. Column 16 * warp + 2g holds token g of the
 // warp, the next one token g + 8.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::store_weights(
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::store_weights(
     const float (&x)[kPairs][4],
     const float (&top)[kPairs][2],
     const float (&scale)[2][T::kWeightSets],
@@ -163,8 +163,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::s
 
 // more: another block follows, whose gather starts as soon as the stage is free.
 // o[m][j][c]: channel 64m + 16 * warp + 2g + c / 2, head 8j + 2t + c % 2, times kWeightScale.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::add_outputs(
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::add_outputs(
     int stage, bool more, float (&o)[8][kPairs][4]) {
   const int row = lane % 8;
   const uint32_t from = smem_address(shared.stages[stage].latent) + lane * 128;
@@ -213,8 +213,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::a
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::store(
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::store(
     const float (&top)[kPairs][2], float (&sum)[kPairs][2], const float (&o)[8][kPairs][4]) {
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
@@ -266,8 +266,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::s
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::run() {
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::run() {
   float top[kPairs][2], sum[kPairs][2], o[8][kPairs][4];
 #pragma unroll
   for (int j = 0; j < kPairs; ++j) {
@@ -319,7 +319,7 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::r
         moved = moved || x[j][c] + bound[c / 2] > top[j][c % 2] + kSlack;
       }
     }
-    if (__any_sync(0xffffffffu, named_barrier_or(1 + warpgroup, 128, moved))) {
+    if (__any_sync(0xffffffffu, named_barrier_or(1, kThreads, moved))) {
       raise_top(x, bound, top, sum, o);
     }
     store_weights(x, top, scale, sum);
@@ -332,50 +332,48 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::r
 
 namespace {
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__global__ void __launch_bounds__(kWarpgroups * 128, kBlocks)
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
     sparse_mla_fp8_kernel(const __grid_constant__ SparseMlaCall call) {
   extern __shared__ __align__(1024) uint8_t raw[];
-  auto& shared = *reinterpret_cast<Shared<kLayout, kHeads, kWarpgroups, kBlocks>*>(raw);
+  auto& shared = *reinterpret_cast<Shared<kLayout, kHeads, kBlocks>*>(raw);
   if (smem_address(raw) % 1024 != 0) __trap();  // the swizzled tiles need it
   cudaGridDependencySynchronize();
   cudaTriggerProgrammaticLaunchCompletion();
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
-  const int warpgroup = kWarpgroups == 1 ? 0 : warp_uniform(thread / 128);
-  Worker<kLayout, kHeads, kWarpgroups, kBlocks> worker{.call = call,
-                                                       .shared = shared,
-                                                       .mine = shared.warpgroups[warpgroup],
-                                                       .warpgroup = warpgroup,
-                                                       .warp = thread / 32 % 4,
-                                                       .lane = lane,
-                                                       .g = lane / 4,
-                                                       .t = lane % 4,
-                                                       .item = {},
-                                                       .head_begin = 0,
-                                                       .blocks = 0,
-                                                       .gathered = 0,
-                                                       .next_slot = -1,
-                                                       .valid_of = {},
-                                                       .scale_of = {}};
+  Worker<kLayout, kHeads, kBlocks> worker{.call = call,
+                                          .shared = shared,
+                                          .mine = shared.heads,
+                                          .warp = thread / 32 % 4,
+                                          .lane = lane,
+                                          .g = lane / 4,
+                                          .t = lane % 4,
+                                          .item = {},
+                                          .head_begin = 0,
+                                          .blocks = 0,
+                                          .gathered = 0,
+                                          .next_slot = -1,
+                                          .valid_of = {},
+                                          .scale_of = {}};
   const int64_t items = sparse_mla_items(call);
   for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
-    worker.item = sparse_mla_place(call, i, kHeads * kWarpgroups);
+    worker.item = sparse_mla_place(call, i, kHeads);
     worker.open();
-    worker.head_begin = worker.item.head_begin + warpgroup * kHeads;
+    worker.head_begin = worker.item.head_begin;
     worker.run();
   }
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 cudaError_t launch(const SparseMlaCall& call, const SparseMlaPlan& plan, cudaStream_t stream) {
-  constexpr int kBytes = sizeof(Shared<kLayout, kHeads, kWarpgroups, kBlocks>);
+  constexpr int kBytes = sizeof(Shared<kLayout, kHeads, kBlocks>);
   static_assert(kBytes <= 233472 / kBlocks - 1024);
-  const auto kernel = sparse_mla_fp8_kernel<kLayout, kHeads, kWarpgroups, kBlocks>;
+  const auto kernel = sparse_mla_fp8_kernel<kLayout, kHeads, kBlocks>;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
-  return launch_overlapped(
-      kernel, {.blocks = plan.grid, .threads = kWarpgroups * 128, .bytes = kBytes}, stream, call);
+  return launch_overlapped(kernel, {.blocks = plan.grid, .threads = kThreads, .bytes = kBytes},
+                           stream, call);
 }
 
 template <LatentLayout kLayout>
@@ -384,10 +382,10 @@ cudaError_t launch_layout(const SparseMlaCall& call,
                           cudaStream_t stream) {
   switch (plan.head_tile) {
     case 8:
-      return plan.blocks == 4 ? launch<kLayout, 8, 1, 4>(call, plan, stream)
-                              : launch<kLayout, 8, 1, 2>(call, plan, stream);
+      return plan.blocks == 4 ? launch<kLayout, 8, 4>(call, plan, stream)
+                              : launch<kLayout, 8, 2>(call, plan, stream);
     case 16:
-      return launch<kLayout, 16, 1, 3>(call, plan, stream);
+      return launch<kLayout, 16, 3>(call, plan, stream);
     default:
       return cudaErrorInvalidValue;
   }

@@ -15,6 +15,7 @@ namespace winnow::kernels::sm90 {
 
 using layout::LatentLayout;
 
+constexpr int kThreads = 128;
 constexpr int kTokens = 64;
 constexpr int kTileBytes = kTokens * 128;  // 128 channels of a stage
 // The low term of a split value is stored 16 times its size.
@@ -26,7 +27,7 @@ constexpr float kWeightScale = 16.0f;
 constexpr int kQueryExponent = 7;
 constexpr float kSmallestScale = 1e-30f;
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 struct Traits {
   static constexpr bool kRopeBf16 = kLayout != LatentLayout::kFp8_576;
   static constexpr bool kGroupScales = kLayout == LatentLayout::kFp8_656;
@@ -40,22 +41,21 @@ struct Traits {
   static constexpr bool kLineHint = kLayout != LatentLayout::kFp8_576;
   static constexpr int kWeightSets = kGroupScales ? 4 : 1;
   // Scores of this many 128-channel groups are under way at a time.
-  static constexpr int kGroupsAtOnce = !kGroupScales ? 1 : kHeads == 32 ? 2 : 4;
+  static constexpr int kGroupsAtOnce = !kGroupScales ? 1 : 4;
   static constexpr int kStages = kBlocks > 2 ? 1 : 2;
-  static constexpr int kThreads = kWarpgroups * 128;
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 struct Stage {
-  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
+  using T = Traits<kLayout, kHeads, kBlocks>;
   uint8_t latent[4][kTileBytes];
   uint8_t rope[kTokens * (T::kRopeBf16 ? 128 : 64)];
   uint8_t scales[T::kGroupScales ? kTokens * 16 : 0];
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-struct alignas(1024) Warpgroup {
-  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+struct alignas(1024) Heads {
+  using T = Traits<kLayout, kHeads, kBlocks>;
   uint8_t q[4][2 * kHeads * 128];  // rows: high terms of the heads, then low terms
   uint8_t q_rope[T::kRopeBf16 ? kHeads * 128 : 2 * kHeads * 64];
   uint8_t weights[T::kWeightSets][2 * kHeads * 64];
@@ -63,11 +63,10 @@ struct alignas(1024) Warpgroup {
   float unscale[kHeads];
 };
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 struct Shared {
-  Stage<kLayout, kHeads, kWarpgroups, kBlocks>
-      stages[Traits<kLayout, kHeads, kWarpgroups, kBlocks>::kStages];
-  Warpgroup<kLayout, kHeads, kWarpgroups, kBlocks> warpgroups[kWarpgroups];
+  Stage<kLayout, kHeads, kBlocks> stages[Traits<kLayout, kHeads, kBlocks>::kStages];
+  Heads<kLayout, kHeads, kBlocks> heads;
 };
 
 // (low, high) to the pair of first terms; what they leave becomes (low, high).
@@ -80,17 +79,17 @@ __device__ __forceinline__ uint16_t split_first(float& low, float& high) {
   return first;
 }
 
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 struct Worker {
-  using T = Traits<kLayout, kHeads, kWarpgroups, kBlocks>;
+  using T = Traits<kLayout, kHeads, kBlocks>;
   static constexpr int kPairs = kHeads / 8;  // of head columns a thread holds: 8j + 2t, 8j + 2t + 1
 
   const SparseMlaCall& call;
-  Shared<kLayout, kHeads, kWarpgroups, kBlocks>& shared;
-  Warpgroup<kLayout, kHeads, kWarpgroups, kBlocks>& mine;
-  int warpgroup, warp, lane, g, t;
+  Shared<kLayout, kHeads, kBlocks>& shared;
+  Heads<kLayout, kHeads, kBlocks>& mine;
+  int warp, lane, g, t;
   SparseMlaItem item;
-  int head_begin;  // of this warpgroup
+  int head_begin;
   int blocks;
   int gathered;       // blocks of the item whose gather has started
   int32_t next_slot;  // of the block that is gathered next: lane r < 16 holds token 16 * warp + r
@@ -98,7 +97,7 @@ struct Worker {
   uint32_t valid_of[T::kStages];  // bits of the warp's 16 tokens
   float scale_of[T::kStages];     // kTokenScale
 
-  __device__ __forceinline__ void sync_warpgroup() const { named_barrier_sync(1 + warpgroup, 128); }
+  __device__ __forceinline__ void sync_warpgroup() const { named_barrier_sync(1, kThreads); }
   __device__ __forceinline__ int32_t load_slot(int block) const {
     const int at = item.begin + block * kTokens + warp * 16 + lane;
     return lane < 16 && at < item.end ? __ldg(call.p.slots + item.row * call.p.slots_stride + at)
@@ -138,25 +137,24 @@ struct Worker {
 
 // This warp's part of a stage: a row's latent part is one instruction of the warp, what lies behind
 // it goes several rows at once. unit: lane r holds where token 16 * warp + r lies, in 16 bytes.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
+template <LatentLayout kLayout, int kHeads, int kBlocks>
 template <bool kHoles>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::copy_rows(
-    int stage, uint32_t valid, uint32_t unit) {
-  constexpr int kRows = 16 / kWarpgroups;
-  const int first = warpgroup * kRows;
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::copy_rows(int stage,
+                                                                            uint32_t valid,
+                                                                            uint32_t unit) {
+  constexpr int kRows = 16;
   auto& to = shared.stages[stage];
   const auto* cache = static_cast<const uint8_t*>(call.p.cache);
   const auto bytes = [&](int row) { return kHoles && (valid >> row & 1) == 0 ? 0 : 16; };
   // Tiles are 1024-byte aligned and a warp's rows begin at a multiple of 8, so the swizzle is an
   // exclusive or on the address.
   const uint32_t latent =
-      smem_address(to.latent) + lane / 8 * kTileBytes + (warp * 16 + first) * 128 + (lane % 8 << 4);
+      smem_address(to.latent) + lane / 8 * kTileBytes + warp * 16 * 128 + (lane % 8 << 4);
   const uint8_t* from = cache + lane * 16;
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
     cp_async_16<T::kLineHint>((latent ^ ((i & 7) << 4)) + i * 128,
-                              from + uint64_t{__shfl_sync(0xffffffffu, unit, first + i)} * 16,
-                              bytes(first + i));
+                              from + uint64_t{__shfl_sync(0xffffffffu, unit, i)} * 16, bytes(i));
   }
   constexpr int kRowsAtOnce = 32 / T::kTail;
   const int sub = lane / T::kTail, chunk = lane % T::kTail;
@@ -165,7 +163,7 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::c
 #pragma unroll
   for (int i = 0; i < (kRows + kRowsAtOnce - 1) / kRowsAtOnce; ++i) {
     const int in_warp = i * kRowsAtOnce + sub;
-    const int row = first + in_warp, token = warp * 16 + row;
+    const int row = in_warp, token = warp * 16 + row;
     const uint32_t from_unit = __shfl_sync(0xffffffffu, unit, row & 15);
     uint32_t dst;
     if constexpr (kLayout == LatentLayout::kFp8_576) {
@@ -183,8 +181,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::c
 }
 
 // Starts the copies of the block whose slots are in next_slot; slots that are not valid give zeros.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::gather(int stage) {
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::gather(int stage) {
   const bool in = slot_is_valid(call, next_slot);
   const uint32_t valid = __ballot_sync(0xffffffffu, in) & 0xffff;
   const int64_t byte = in ? slot_offset(call, next_slot, T::kRowBytes) : 0;
@@ -215,8 +213,8 @@ __device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::g
 }
 
 // Queries as two e4m3 terms, the rows of the B operand; heads beyond num_heads are zero.
-template <LatentLayout kLayout, int kHeads, int kWarpgroups, int kBlocks>
-__device__ __forceinline__ void Worker<kLayout, kHeads, kWarpgroups, kBlocks>::load_queries() {
+template <LatentLayout kLayout, int kHeads, int kBlocks>
+__device__ __forceinline__ void Worker<kLayout, kHeads, kBlocks>::load_queries() {
 #pragma unroll 2
   for (int h = warp; h < kHeads; h += 4) {
     const int head = head_begin + h;
