@@ -1,10 +1,10 @@
 // winnow bench offline: the engine's speed without a server, against the machine's own limits.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command bench_offline_command();
+void add_bench_offline(CLI::App& bench);
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow bench one: one request to a server, and its speed.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command bench_one_command();
+void add_bench_one(CLI::App& bench);
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow bench ops: the rates of the GPU kernels, case by case.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command bench_ops_command();
+void add_bench_ops(CLI::App& bench);
 
 }  // namespace winnow::app

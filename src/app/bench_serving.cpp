@@ -1,7 +1,5 @@
 #include "app/bench_serving.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -102,14 +100,15 @@ void run_serving(BenchServingOptions& options, OptionTable& table) {
 
 }  // namespace
 
-Command bench_serving_command() {
+void add_bench_serving(CLI::App& bench) {
   struct State {
     BenchServingOptions options;
     OptionTable table = bench_serving_option_table(options);
   };
   auto state = std::make_shared<State>();
-  return make_command("serving", "A load on a server, and the report on it", state,
-                      [state] { run_serving(state->options, state->table); });
+  CLI::App* serving = bench.add_subcommand("serving", "A load on a server, and the report on it");
+  state->table.register_on(*serving);
+  serving->callback([state] { run_serving(state->options, state->table); });
 }
 
 }  // namespace winnow::app

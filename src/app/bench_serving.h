@@ -1,10 +1,10 @@
 // winnow bench serving: a load on any server, and the report on it.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command bench_serving_command();
+void add_bench_serving(CLI::App& bench);
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow eval compare A B: the same questions to two servers, or two samples files.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command eval_compare_command();
+void add_eval_compare(CLI::App& eval);
 
 }  // namespace winnow::app

@@ -177,7 +177,7 @@ void add_prompt_rows(OptionTable& t, GenerateOptions& o) {
 
 }  // namespace
 
-Command generate_command() {
+void add_generate(CLI::App& app) {
   struct State {
     GenerateOptions options;
     OptionTable table = engine_option_table(options.serve);
@@ -185,8 +185,9 @@ Command generate_command() {
   auto state = std::make_shared<State>();
   state->options.serve.log_level = "warning";
   add_prompt_rows(state->table, state->options);
-  return make_command("generate", "Answer one prompt on stdout", state,
-                      [state] { run_generate(state->options, state->table); });
+  CLI::App* generate = app.add_subcommand("generate", "Answer one prompt on stdout");
+  state->table.register_on(*generate);
+  generate->callback([state] { run_generate(state->options, state->table); });
 }
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow generate: one prompt or chat from the shell, streamed to stdout.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command generate_command();
+void add_generate(CLI::App& app);
 
 }  // namespace winnow::app

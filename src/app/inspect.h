@@ -1,10 +1,10 @@
 // winnow inspect: what a checkpoint folder holds, what it costs and what would serve it.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command inspect_command();
+void add_inspect(CLI::App& app);
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow score: logits, hidden states and selected tokens of given ids, for comparing engines.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command score_command();
+void add_score(CLI::App& app);
 
 }  // namespace winnow::app

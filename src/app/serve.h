@@ -1,10 +1,10 @@
 // winnow serve: the HTTP server.
 #pragma once
 
-#include "app/command.h"
+#include <CLI/CLI.hpp>
 
 namespace winnow::app {
 
-Command serve_command();
+void add_serve(CLI::App& app);
 
 }  // namespace winnow::app

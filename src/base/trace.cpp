@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <fmt/format.h>
 #include <algorithm>
-
 #include <cstdio>
 #include <memory>
 #include <utility>

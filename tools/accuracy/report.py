@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The tables of docs/accuracy.md from the answers that run.py kept.
+
+    tools/accuracy/run.py --output FOLDER --record
+    tools/accuracy/report.py FOLDER [--reference cache-1152]
+
+Scores with their standard error, then each configuration's difference from the reference, question
+by question.
+"""
+import argparse
+import json
+import math
+import pathlib
+import statistics
+
+import table
+from cases import CASES
+from configurations import CONFIGURATIONS, SHOWN
+
+
+def read(folder):
+    """configuration -> rows."""
+    return {name: [json.loads(line) for line in open(folder / f"{name}.jsonl", encoding="utf-8")]
+            for name in CONFIGURATIONS if (folder / f"{name}.jsonl").exists()}
+
+
+def share(right, items, digits=1):
+    return f"{100 * right / items:.{digits}f} ± {100 * table.standard_error(right, items):.1f}"
+
+
+def mean_and_error(values, scale=1.0, digits=1):
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    return f"{scale * statistics.fmean(values):+.{digits}f} ± {scale * error:.{digits}f}"
+
+
+def scores(rows_of):
+    counts = {case: entry["items"]
+              for case, entry in table.summary(next(iter(rows_of.values()))).items()}
+    cases = [case for case in CASES if case in counts]
+    yield "| right, % | " + " | ".join(f"{case} ({counts[case]})" for case in cases) + " | form |"
+    yield "|---|" + "---:|" * (len(cases) + 1)
+    for name, rows in rows_of.items():
+        found = table.summary(rows)
+        cells = [share(found[case]["right"], found[case]["items"]) for case in cases]
+        cells.append(f"{100 * sum(row['form'] for row in rows) / len(rows):.1f}")
+        yield f"| {SHOWN[name]} | " + " | ".join(cells) + " |"
+
+
+def differences(rows_of, reference):
+    yield ("| against " + SHOWN[reference] + " | questions | right, points | only here right | "
+           "only there right | nll, nats |")
+    yield "|---|---:|---:|---:|---:|---:|"
+    for name, rows in rows_of.items():
+        if name == reference:
+            continue
+        right, nll = ([value for found in table.paired(rows, rows_of[reference], what).values()
+                       for value in found] for what in ("right", "nll"))
+        yield (f"| {SHOWN[name]} | {len(right)} | {mean_and_error(right, 100)} | "
+               f"{sum(value > 0 for value in right)} | {sum(value < 0 for value in right)} | "
+               f"{mean_and_error(nll, 1, 4)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--reference", choices=CONFIGURATIONS, default="cache-1152")
+    args = parser.parse_args()
+    rows_of = read(args.folder)
+    print("\n".join(scores(rows_of)))
+    print()
+    print("\n".join(differences(rows_of, args.reference)))
+
+
+if __name__ == "__main__":
+    main()
