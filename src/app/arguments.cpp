@@ -6,24 +6,30 @@
 #include <algorithm>
 #include <string_view>
 
+#include "app/option_table.h"
 #include "base/error.h"
 
 namespace winnow::app {
 namespace {
 
-std::vector<std::string> flags_of(const CLI::App& app) {
-  std::vector<std::string> flags;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+std::vector<std::string> flags_of(const Command& command) {
+  std::vector<std::string> flags = {"--help"};
+  if (command.markdown) flags.emplace_back(kMarkdownFlag);
+  if (!command.options) return flags;
+  for (const OptionRow& row : command.options->rows()) {
+    if (!row.positional()) flags.insert(flags.end(), row.flags.begin(), row.flags.end());
   }
   return flags;
 }
 
-const CLI::App* subcommand_named(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (sub->get_name() == name) return sub;
+const Command& subcommand_named(const Command& command, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& sub : command.subcommands) {
+    if (sub.name == name) return sub;
+    names.push_back(sub.name);
   }
-  return nullptr;
+  throw_error("there is no {} {}; one of {} must follow {}", command.name, name,
+              fmt::join(names, ", "), command.name);
 }
 
 // Levenshtein distance.
@@ -69,16 +75,15 @@ std::string full_flag(const std::string& flag, const std::vector<std::string>& f
 
 }  // namespace
 
-std::vector<std::string> with_full_flags(const CLI::App& app, std::vector<std::string> args) {
-  const CLI::App* current = &app;
+std::vector<std::string> with_full_flags(const Command& program, std::vector<std::string> args) {
+  const Command* current = &program;
   std::vector<std::string> flags = flags_of(*current);
   for (std::string& arg : args) {
     if (arg == "--") break;
     if (!arg.starts_with("--")) {
-      if (const CLI::App* sub = subcommand_named(*current, arg)) {
-        current = sub;
-        flags = flags_of(*sub);
-      }
+      if (current->subcommands.empty()) continue;
+      current = &subcommand_named(*current, arg);
+      flags = flags_of(*current);
       continue;
     }
     const size_t eq = std::min(arg.find('='), arg.size());

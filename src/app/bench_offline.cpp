@@ -1,6 +1,8 @@
 #include "app/bench_offline.h"
 
+#include <fmt/format.h>
 #include <algorithm>
+
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -209,16 +211,15 @@ void add_bench_rows(OptionTable& t, BenchOptions& o) {
 
 }  // namespace
 
-void add_bench_offline(CLI::App& bench) {
+Command bench_offline_command() {
   struct State {
     BenchOptions options;
     OptionTable table = checkpoint_option_table(options.model);
   };
   auto state = std::make_shared<State>();
   add_bench_rows(state->table, state->options);
-  CLI::App* offline = bench.add_subcommand("offline", "Prefill and decode steps without a server");
-  state->table.register_on(*offline);
-  offline->callback([state] { run_bench(state->options, state->table); });
+  return make_command("offline", "Prefill and decode steps without a server", state,
+                      [state] { run_bench(state->options, state->table); });
 }
 
 }  // namespace winnow::app

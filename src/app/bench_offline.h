@@ -1,10 +1,10 @@
 // winnow bench offline: the engine's speed without a server, against the machine's own limits.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_bench_offline(CLI::App& bench);
+Command bench_offline_command();
 
 }  // namespace winnow::app

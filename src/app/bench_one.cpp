@@ -1,5 +1,7 @@
 #include "app/bench_one.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <memory>
 
@@ -65,15 +67,14 @@ void run_one(OneOptions& o, OptionTable& table) {
 
 }  // namespace
 
-void add_bench_one(CLI::App& bench) {
+Command bench_one_command() {
   struct State {
     OneOptions options;
     OptionTable table = one_option_table(options);
   };
   auto state = std::make_shared<State>();
-  CLI::App* one = bench.add_subcommand("one", "One request to a server");
-  state->table.register_on(*one);
-  one->callback([state] { run_one(state->options, state->table); });
+  return make_command("one", "One request to a server", state,
+                      [state] { run_one(state->options, state->table); });
 }
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow bench one: one request to a server, and its speed.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_bench_one(CLI::App& bench);
+Command bench_one_command();
 
 }  // namespace winnow::app

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/option_table.h"
 #include "base/error.h"
 
 namespace winnow::app {
@@ -45,17 +46,26 @@ void run_ops(const OpsOptions& options) {
 
 }  // namespace
 
-void add_bench_ops(CLI::App& bench) {
-  CLI::App* command = bench.add_subcommand(
-      "ops", "Rates of the GPU kernels: time, TFLOP/s, GB/s and part of the floor's rate, by case");
-  const auto options = std::make_shared<OpsOptions>();
-  command->add_option("cases", options->cases,
-                      "sparse_mla, cache_writes, topk, index_logits, select_tokens (a prefix is "
-                      "enough); default: all");
-  command->add_option("--json", options->json, "Write one JSON object a line to this file");
-  command->add_option("--rivals", options->rivals,
-                      "Also time other implementations, by this script (bench/rivals.py)");
-  command->callback([options] { run_ops(*options); });
+Command bench_ops_command() {
+  struct State {
+    OpsOptions options;
+    OptionTable table;
+  };
+  auto state = std::make_shared<State>();
+  OptionTable& t = state->table;
+  t.positionals("cases", state->options.cases,
+                "sparse_mla, cache_writes, topk, index_logits, select_tokens (a prefix is "
+                "enough); default: all");
+  t.section("Ops");
+  t.text("--json", state->options.json, "FILE", "Write one JSON object a line to this file.");
+  t.text("--rivals", state->options.rivals, "SCRIPT",
+         "Also time other implementations, by this script (bench/rivals.py).");
+  return make_command(
+      "ops", "Rates of the GPU kernels: time, TFLOP/s, GB/s and part of the floor's rate, by case",
+      state, [state] {
+        state->table.apply();
+        run_ops(state->options);
+      });
 }
 
 }  // namespace winnow::app

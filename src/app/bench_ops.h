@@ -1,10 +1,10 @@
 // winnow bench ops: the rates of the GPU kernels, case by case.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_bench_ops(CLI::App& bench);
+Command bench_ops_command();
 
 }  // namespace winnow::app

@@ -1,5 +1,7 @@
 #include "app/bench_serving.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -100,15 +102,14 @@ void run_serving(BenchServingOptions& options, OptionTable& table) {
 
 }  // namespace
 
-void add_bench_serving(CLI::App& bench) {
+Command bench_serving_command() {
   struct State {
     BenchServingOptions options;
     OptionTable table = bench_serving_option_table(options);
   };
   auto state = std::make_shared<State>();
-  CLI::App* serving = bench.add_subcommand("serving", "A load on a server, and the report on it");
-  state->table.register_on(*serving);
-  serving->callback([state] { run_serving(state->options, state->table); });
+  return make_command("serving", "A load on a server, and the report on it", state,
+                      [state] { run_serving(state->options, state->table); });
 }
 
 }  // namespace winnow::app

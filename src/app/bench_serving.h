@@ -1,10 +1,10 @@
 // winnow bench serving: a load on any server, and the report on it.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_bench_serving(CLI::App& bench);
+Command bench_serving_command();
 
 }  // namespace winnow::app

@@ -101,7 +101,7 @@ void print(const EvalOptions& options, const EvalReport& report) {
   std::fflush(stdout);
 }
 
-void add_one(CLI::App& eval, const std::string& name, const std::string& help) {
+Command eval_of(const std::string& name, std::string help) {
   struct State {
     explicit State(const std::string& name)
         : options(default_eval_options(name)), table(eval_option_table(options, name)) {}
@@ -109,9 +109,7 @@ void add_one(CLI::App& eval, const std::string& name, const std::string& help) {
     OptionTable table;
   };
   auto state = std::make_shared<State>(name);
-  CLI::App* one = eval.add_subcommand(name, help);
-  state->table.register_on(*one);
-  one->callback([state] {
+  return make_command(name, std::move(help), state, [state] {
     state->table.apply();
     run_eval(state->options);
   });
@@ -153,18 +151,20 @@ EvalReport run_eval(const EvalOptions& options) {
   return report;
 }
 
-void add_eval(CLI::App& app) {
-  CLI::App* eval = app.add_subcommand("eval", "Measure how well a server's model answers");
-  eval->require_subcommand(1);
-  add_one(*eval, "gsm8k", "Grade-school word problems after worked examples");
-  add_one(*eval, "gpqa", "Graduate-level multiple choice");
-  add_one(*eval, "mmlu", "Multiple choice over 57 subjects");
-  add_one(*eval, "math", "Competition mathematics, checked without another model");
-  add_one(*eval, "aime", "Competition mathematics with whole numbers as answers");
-  add_one(*eval, "humaneval", "Python functions, judged by running tests");
-  add_one(*eval, "longbench_v2", "Multiple choice over long texts");
-  add_one(*eval, "needle", "A number hidden in a long text");
-  add_eval_compare(*eval);
+Command eval_command() {
+  return {.name = "eval",
+          .help = "Measure how well a server's model answers",
+          .subcommands = {
+              eval_of("gsm8k", "Grade-school word problems after worked examples"),
+              eval_of("gpqa", "Graduate-level multiple choice"),
+              eval_of("mmlu", "Multiple choice over 57 subjects"),
+              eval_of("math", "Competition mathematics, checked without another model"),
+              eval_of("aime", "Competition mathematics with whole numbers as answers"),
+              eval_of("humaneval", "Python functions, judged by running tests"),
+              eval_of("longbench_v2", "Multiple choice over long texts"),
+              eval_of("needle", "A number hidden in a long text"),
+              eval_compare_command(),
+          }};
 }
 
 }  // namespace winnow::app

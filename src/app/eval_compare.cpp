@@ -24,6 +24,8 @@ struct CompareState {
   OptionTable table;
 
   CompareState() : table(eval_option_table(options, "")) {
+    table.positional("A", a, "URL of a server, or a samples file", Presence::kRequired);
+    table.positional("B", b, "The same; the difference is B - A", Presence::kRequired);
     table.section("Comparison");
     table.text("--eval-name", eval_name, "NAME", "What to ask the servers.");
   }
@@ -44,16 +46,16 @@ std::string samples_of(const std::string& side, const char* letter, EvalOptions 
 }
 
 void run_compare(CompareState& state) {
+  state.table.apply();
   if (is_server(state.a) || is_server(state.b)) {
-    state.table.apply();  // for the name alone: which defaults hold depends on it
     const auto& names = eval_names();
     if (std::find(names.begin(), names.end(), state.eval_name) == names.end()) {
       throw_error("--eval-name {}: servers are asked one of {}", state.eval_name,
                   fmt::join(names, ", "));
     }
     state.options = default_eval_options(state.eval_name);
+    state.table.apply();  // again: the defaults were not known before
   }
-  state.table.apply();
   if (!state.options.resume.empty()) {
     throw_error("--resume {}: finish that run with winnow eval {}, then compare its file",
                 state.options.resume, state.eval_name);
@@ -68,14 +70,10 @@ void run_compare(CompareState& state) {
 
 }  // namespace
 
-void add_eval_compare(CLI::App& eval) {
+Command eval_compare_command() {
   auto state = std::make_shared<CompareState>();
-  CLI::App* compare =
-      eval.add_subcommand("compare", "The paired difference between two servers or samples files");
-  compare->add_option("A", state->a, "URL of a server, or a samples file")->required();
-  compare->add_option("B", state->b, "The same; the difference is B - A")->required();
-  state->table.register_on(*compare);
-  compare->callback([state] { run_compare(*state); });
+  return make_command("compare", "The paired difference between two servers or samples files",
+                      state, [state] { run_compare(*state); });
 }
 
 }  // namespace winnow::app

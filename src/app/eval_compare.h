@@ -1,10 +1,10 @@
 // winnow eval compare A B: the same questions to two servers, or two samples files.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_eval_compare(CLI::App& eval);
+Command eval_compare_command();
 
 }  // namespace winnow::app

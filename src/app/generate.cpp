@@ -177,7 +177,7 @@ void add_prompt_rows(OptionTable& t, GenerateOptions& o) {
 
 }  // namespace
 
-void add_generate(CLI::App& app) {
+Command generate_command() {
   struct State {
     GenerateOptions options;
     OptionTable table = engine_option_table(options.serve);
@@ -185,9 +185,8 @@ void add_generate(CLI::App& app) {
   auto state = std::make_shared<State>();
   state->options.serve.log_level = "warning";
   add_prompt_rows(state->table, state->options);
-  CLI::App* generate = app.add_subcommand("generate", "Answer one prompt on stdout");
-  state->table.register_on(*generate);
-  generate->callback([state] { run_generate(state->options, state->table); });
+  return make_command("generate", "Answer one prompt on stdout", state,
+                      [state] { run_generate(state->options, state->table); });
 }
 
 }  // namespace winnow::app

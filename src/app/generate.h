@@ -1,10 +1,10 @@
 // winnow generate: one prompt or chat from the shell, streamed to stdout.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_generate(CLI::App& app);
+Command generate_command();
 
 }  // namespace winnow::app

@@ -134,17 +134,16 @@ void add_inspect_rows(OptionTable& t, InspectOptions& o) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app) {
+Command inspect_command() {
   struct State {
     InspectOptions options;
     OptionTable table;
   };
   auto state = std::make_shared<State>();
   add_inspect_rows(state->table, state->options);
-  CLI::App* inspect = app.add_subcommand("inspect", "What a checkpoint holds, costs and needs");
-  state->table.register_on(*inspect);
-  inspect->add_option("model", state->options.model_path, "Checkpoint folder");
-  inspect->callback([state] { run_inspect(state->options, state->table); });
+  state->table.positional("model", state->options.model_path, "Checkpoint folder");
+  return make_command("inspect", "What a checkpoint holds, costs and needs", state,
+                      [state] { run_inspect(state->options, state->table); });
 }
 
 }  // namespace winnow::app

@@ -1,10 +1,10 @@
 // winnow inspect: what a checkpoint folder holds, what it costs and what would serve it.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_inspect(CLI::App& app);
+Command inspect_command();
 
 }  // namespace winnow::app

@@ -1,18 +1,12 @@
 // winnow: the subcommands, one file each.
-#include <CLI/CLI.hpp>
-
-#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "app/arguments.h"
 #include "app/bench_offline.h"
 #include "app/bench_one.h"
 #include "app/bench_ops.h"
 #include "app/bench_serving.h"
+#include "app/command_line.h"
 #include "app/eval.h"
 #include "app/generate.h"
 #include "app/inspect.h"
@@ -23,36 +17,24 @@
 
 namespace {
 
-int run(std::vector<std::string> args) {
-  CLI::App app("Winnow serves DeepSeek-Sparse-Attention models", "winnow");
-  app.require_subcommand(1);
-  winnow::app::add_serve(app);
-  winnow::app::add_generate(app);
-  winnow::app::add_inspect(app);
-  winnow::app::add_score(app);
-  CLI::App* bench = app.add_subcommand("bench", "Measure speed");
-  bench->require_subcommand(1);
-  winnow::app::add_bench_offline(*bench);
-  winnow::app::add_bench_one(*bench);
-  winnow::app::add_bench_ops(*bench);
-  winnow::app::add_bench_serving(*bench);
-  winnow::app::add_eval(app);
-  winnow::log::setup("info");
-  try {
-    args = winnow::app::with_full_flags(app, std::move(args));
-    std::reverse(args.begin(), args.end());  // as CLI11 wants a vector
-    app.parse(std::move(args));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 1;
-  }
-  return 0;
+winnow::app::Command program() {
+  using namespace winnow::app;
+  const Command bench = {.name = "bench",
+                         .help = "Measure speed",
+                         .subcommands = {bench_offline_command(), bench_one_command(),
+                                         bench_ops_command(), bench_serving_command()}};
+  return {.name = "winnow",
+          .help = "Winnow serves DeepSeek-Sparse-Attention models",
+          .subcommands = {serve_command(), generate_command(), inspect_command(), score_command(),
+                          bench, eval_command()}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run({argv + 1, argv + argc});
+    winnow::log::setup("info");
+    return winnow::app::run_command_line(program(), {argv + 1, argv + argc});
   } catch (const winnow::Error& error) {
     std::fprintf(stderr, "winnow: %s\n", error.what());
   } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <optional>
 
 #include "base/error.h"
 
@@ -33,6 +34,30 @@ T parse_number(std::string_view flag, const std::string& text, T min, T max) {
     throw_error("{} {}: expected a number between {} and {}", flag, text, min, max);
   }
   return value;
+}
+
+// "141GB" is 141e9, "512MiB" 512 * 2^20, "7" seven.
+std::optional<int64_t> parse_bytes(std::string_view text) {
+  uint64_t count = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (ec != std::errc()) return std::nullopt;
+  std::string unit;
+  for (const char c : text.substr(static_cast<size_t>(end - text.data()))) {
+    if (c != ' ') unit.push_back(static_cast<char>(c | 0x20));  // lower case
+  }
+  if (unit.ends_with('b')) unit.pop_back();
+  const bool binary = unit.ends_with('i');
+  if (binary) unit.pop_back();
+  const std::string_view prefixes = "kmgtpe";
+  const size_t power = unit.empty() ? 0 : prefixes.find(unit) + 1;
+  if (unit.size() > 1 || (unit.empty() ? binary : power == 0)) return std::nullopt;
+  const uint64_t limit = INT64_MAX;
+  for (size_t i = 0; i < power; ++i) {
+    const uint64_t base = binary ? 1024 : 1000;
+    if (count > limit / base) return std::nullopt;
+    count *= base;
+  }
+  return count <= limit ? std::optional(static_cast<int64_t>(count)) : std::nullopt;
 }
 
 void check_choice(std::string_view flag,
@@ -132,10 +157,9 @@ void OptionTable::bytes(std::string_view flags, int64_t& target, std::string hel
   OptionRow& row = add(flags, "BYTES", std::move(help));
   row.default_text = std::to_string(target);
   row.set = [&target](std::string_view flag, const std::string& text) {
-    std::string plain = text;  // "141GB" becomes "141000000000"
-    const std::string wrong = CLI::AsSizeValue(true)(plain);
-    if (!wrong.empty()) throw_error("{} {}: expected bytes, such as 141GB", flag, text);
-    target = parse_number<int64_t>(flag, plain, 0, INT64_MAX);
+    const std::optional<int64_t> size = parse_bytes(text);
+    if (!size) throw_error("{} {}: expected bytes, such as 141GB or 512MiB", flag, text);
+    target = *size;
   };
   values_.push_back([&target] { return json::Value(target); });
 }
@@ -174,23 +198,18 @@ void OptionTable::integers(std::string_view flags,
   values_.push_back([&target] { return json::Value(json::Array(target.begin(), target.end())); });
 }
 
-void OptionTable::register_on(CLI::App& app) {
-  for (OptionRow& row : rows_) {
-    const std::string names = fmt::format("{}", fmt::join(row.flags, ","));
-    CLI::Option* option = nullptr;
-    if (row.value.empty()) {
-      option = app.add_flag_callback(
-          names, [&row] { row.given = {"true"}; }, row.help);
-    } else {
-      // One value a flag, however many words follow it.
-      option = app.add_option_function<std::vector<std::string>>(
-          names, [&row](const std::vector<std::string>& texts) { row.given = texts; }, row.help);
-      option->type_name(row.value)->default_str(row.default_text)->expected(1);
-      option->multi_option_policy(row.clear ? CLI::MultiOptionPolicy::TakeAll
-                                            : CLI::MultiOptionPolicy::TakeLast);
-    }
-    option->group(row.section);
-  }
+void OptionTable::positional(const std::string& name,
+                             std::string& target,
+                             std::string help,
+                             Presence presence) {
+  text(name, target, name, std::move(help));
+  rows_.back().required = presence == Presence::kRequired;
+}
+
+void OptionTable::positionals(const std::string& name,
+                              std::vector<std::string>& target,
+                              std::string help) {
+  texts(name, target, name, std::move(help));
 }
 
 OptionRow* OptionTable::find(std::string_view key) {
@@ -241,6 +260,7 @@ void OptionTable::apply() {
 json::Object OptionTable::as_json() const {
   json::Object out;
   for (size_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].positional()) continue;
     std::string key = rows_[i].flags.front().substr(2);
     std::replace(key.begin(), key.end(), '-', '_');
     out.emplace_back(std::move(key), values_[i]());
@@ -253,6 +273,7 @@ std::string OptionTable::markdown(
   std::string out;
   std::string_view section;
   for (const OptionRow& row : rows_) {
+    if (row.positional()) continue;
     if (row.section != section) {
       section = row.section;
       out += fmt::format("\n## {}\n\n| option | default | meaning | also of |\n|---|---|---|---|\n",

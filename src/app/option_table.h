@@ -2,8 +2,6 @@
 // key, the help, the check and the line in docs/options.md.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,7 +15,7 @@ namespace winnow::app {
 struct OptionRow {
   std::string section;
   std::vector<std::string> flags;  // "--port"; the first is the name, also without "--" the
-                                   // config-file key
+                                   // config-file key. A positional has one name without dashes
   std::string value;               // "N", "NAME", ...; empty: a switch
   std::string help;
   std::string default_text;  // for help and docs
@@ -25,7 +23,12 @@ struct OptionRow {
   std::function<void(std::string_view flag, const std::string& text)> set;
   std::function<void()> clear;     // of an option that may be repeated: forgets all values
   std::vector<std::string> given;  // on the command line
+  bool required = false;
+
+  bool positional() const { return !flags.front().starts_with("--"); }
 };
+
+enum class Presence { kOptional, kRequired };
 
 class OptionTable {
  public:
@@ -59,14 +62,21 @@ class OptionTable {
                 int64_t max,
                 std::string help);
 
-  // Adds every row to a subcommand. What is given there is stored by apply(), not before.
-  void register_on(CLI::App& app);
+  // A word without a flag, or all such words that are left. On the command line only.
+  void positional(const std::string& name,
+                  std::string& target,
+                  std::string help,
+                  Presence presence = Presence::kOptional);
+  void positionals(const std::string& name, std::vector<std::string>& target, std::string help);
+
   // The values of the file that --config names ({"port": 30000, "kv-cache-dtype": "auto"};
   // underscores will do), then the command line's, which win. Throws Error.
   void apply();
 
+  // What the command line gives goes into the rows, and is stored by apply().
+  std::vector<OptionRow>& rows() { return rows_; }
   const std::vector<OptionRow>& rows() const { return rows_; }
-  // Values that differ from nothing: what /server_info shows, keys with underscores.
+  // Every option's value: what /server_info shows, keys with underscores.
   json::Object as_json() const;
   // docs/options.md, from the rows. also: what the last column says of a flag.
   std::string markdown(const std::function<std::string(const std::string& flag)>& also) const;

@@ -194,16 +194,15 @@ void add_score_rows(OptionTable& t, ScoreOptions& o) {
 
 }  // namespace
 
-void add_score(CLI::App& app) {
+Command score_command() {
   struct State {
     ScoreOptions options;
     OptionTable table = checkpoint_option_table(options.model);
   };
   auto state = std::make_shared<State>();
   add_score_rows(state->table, state->options);
-  CLI::App* score = app.add_subcommand("score", "Write the logits of given token ids");
-  state->table.register_on(*score);
-  score->callback([state] { run_score(state->options, state->table); });
+  return make_command("score", "Write the logits of given token ids", state,
+                      [state] { run_score(state->options, state->table); });
 }
 
 }  // namespace winnow::app

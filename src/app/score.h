@@ -1,10 +1,10 @@
 // winnow score: logits, hidden states and selected tokens of given ids, for comparing engines.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_score(CLI::App& app);
+Command score_command();
 
 }  // namespace winnow::app

@@ -186,23 +186,17 @@ void run_serve(ServeOptions& options, OptionTable& table) {
 
 }  // namespace
 
-void add_serve(CLI::App& app) {
+Command serve_command() {
   struct State {
     ServeOptions options;
     OptionTable table = serve_option_table(options);
   };
   auto state = std::make_shared<State>();
-  CLI::App* serve = app.add_subcommand("serve", "Serve a model over HTTP");
-  state->table.register_on(*serve);
-  serve->add_option("model", state->options.model_path, "Checkpoint folder");
-  serve->add_flag_callback(
-      "--help-markdown",
-      [] {
-        std::fputs(options_markdown().c_str(), stdout);
-        throw CLI::Success();
-      },
-      "Print docs/options.md and exit");
-  serve->callback([state] { run_serve(state->options, state->table); });
+  state->table.positional("model", state->options.model_path, "Checkpoint folder");
+  Command serve = make_command("serve", "Serve a model over HTTP", state,
+                               [state] { run_serve(state->options, state->table); });
+  serve.markdown = options_markdown;
+  return serve;
 }
 
 }  // namespace winnow::app

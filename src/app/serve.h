@@ -1,10 +1,10 @@
 // winnow serve: the HTTP server.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace winnow::app {
 
-void add_serve(CLI::App& app);
+Command serve_command();
 
 }  // namespace winnow::app

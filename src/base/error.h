@@ -4,7 +4,7 @@
 //   Status        one request's trouble: becomes an HTTP code, the server lives on.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>

@@ -8,6 +8,25 @@
 
 namespace winnow::json {
 
+Value::Value() noexcept : data_(nullptr) {}
+Value::Value(std::nullptr_t) noexcept : data_(nullptr) {}
+Value::Value(bool v) noexcept : data_(v) {}
+Value::Value(int v) noexcept : data_(static_cast<int64_t>(v)) {}
+Value::Value(int64_t v) noexcept : data_(v) {}
+Value::Value(uint64_t v) noexcept : data_(static_cast<int64_t>(v)) {}
+Value::Value(double v) noexcept : data_(v) {}
+Value::Value(const char* v) : data_(std::string(v)) {}
+Value::Value(std::string v) noexcept : data_(std::move(v)) {}
+Value::Value(std::string_view v) : data_(std::string(v)) {}
+Value::Value(Array v) noexcept : data_(std::move(v)) {}
+Value::Value(Object v) noexcept : data_(std::move(v)) {}
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+bool Value::operator==(const Value& other) const { return data_ == other.data_; }
+
 const char* Value::kind_name() const {
   static constexpr const char* kNames[] = {"null",   "boolean", "integer", "number",
                                            "string", "array",   "object"};

@@ -20,18 +20,25 @@ using Object = std::vector<Member>;  // in document order, keys distinct
 
 class Value {
  public:
-  Value() : data_(nullptr) {}
-  Value(std::nullptr_t) : data_(nullptr) {}              // NOLINT(google-explicit-constructor)
-  Value(bool v) : data_(v) {}                            // NOLINT(google-explicit-constructor)
-  Value(int v) : data_(static_cast<int64_t>(v)) {}       // NOLINT(google-explicit-constructor)
-  Value(int64_t v) : data_(v) {}                         // NOLINT(google-explicit-constructor)
-  Value(uint64_t v) : data_(static_cast<int64_t>(v)) {}  // NOLINT(google-explicit-constructor)
-  Value(double v) : data_(v) {}                          // NOLINT(google-explicit-constructor)
-  Value(const char* v) : data_(std::string(v)) {}        // NOLINT(google-explicit-constructor)
-  Value(std::string v) : data_(std::move(v)) {}          // NOLINT(google-explicit-constructor)
-  Value(std::string_view v) : data_(std::string(v)) {}   // NOLINT(google-explicit-constructor)
-  Value(Array v) : data_(std::move(v)) {}                // NOLINT(google-explicit-constructor)
-  Value(Object v) : data_(std::move(v)) {}               // NOLINT(google-explicit-constructor)
+  // Defined in json.cpp: what the compiler would make of the variant costs every file that includes
+  // this a good part of its compile time.
+  Value() noexcept;
+  Value(std::nullptr_t) noexcept;  // NOLINT(google-explicit-constructor)
+  Value(bool v) noexcept;          // NOLINT(google-explicit-constructor)
+  Value(int v) noexcept;           // NOLINT(google-explicit-constructor)
+  Value(int64_t v) noexcept;       // NOLINT(google-explicit-constructor)
+  Value(uint64_t v) noexcept;      // NOLINT(google-explicit-constructor)
+  Value(double v) noexcept;        // NOLINT(google-explicit-constructor)
+  Value(const char* v);            // NOLINT(google-explicit-constructor)
+  Value(std::string v) noexcept;   // NOLINT(google-explicit-constructor)
+  Value(std::string_view v);       // NOLINT(google-explicit-constructor)
+  Value(Array v) noexcept;         // NOLINT(google-explicit-constructor)
+  Value(Object v) noexcept;        // NOLINT(google-explicit-constructor)
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
 
   bool is_null() const { return std::holds_alternative<std::nullptr_t>(data_); }
   bool is_bool() const { return std::holds_alternative<bool>(data_); }
@@ -62,7 +69,7 @@ class Value {
   // Replaces or appends a member. This must be an object.
   void set(std::string_view key, Value value);
 
-  bool operator==(const Value& other) const { return data_ == other.data_; }
+  bool operator==(const Value& other) const;
 
  private:
   std::variant<std::nullptr_t, bool, int64_t, double, std::string, Array, Object> data_;

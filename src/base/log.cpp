@@ -1,10 +1,39 @@
 #include "base/log.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <utility>
 
 #include "base/error.h"
 
 namespace winnow::log {
+namespace {
+
+spdlog::level::level_enum level_of(Level level) {
+  switch (level) {
+    case Level::kDebug:
+      return spdlog::level::debug;
+    case Level::kInfo:
+      return spdlog::level::info;
+    case Level::kWarning:
+      return spdlog::level::warn;
+    case Level::kError:
+      return spdlog::level::err;
+    case Level::kCritical:
+      return spdlog::level::critical;
+  }
+  return spdlog::level::off;
+}
+
+}  // namespace
+
+void write(Level level, fmt::string_view format, fmt::format_args args) {
+  spdlog::logger& logger = *spdlog::default_logger_raw();
+  const auto value = level_of(level);
+  if (logger.should_log(value)) logger.log(value, fmt::vformat(format, args));
+}
 
 void setup(const std::string& level) {
   spdlog::level::level_enum value{};

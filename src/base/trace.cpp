@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <algorithm>
+
 #include <cstdio>
 #include <memory>
 #include <utility>

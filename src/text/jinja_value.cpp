@@ -73,6 +73,24 @@ void fail(TemplateError::Kind kind, const std::string& message) {
   throw TemplateError(kind, message);
 }
 
+Value::Value() noexcept : data_(Undefined{}) {}
+Value::Value(None v) noexcept : data_(v) {}
+Value::Value(Undefined v) noexcept : data_(std::move(v)) {}
+Value::Value(bool v) noexcept : data_(v) {}
+Value::Value(int64_t v) noexcept : data_(v) {}
+Value::Value(double v) noexcept : data_(v) {}
+Value::Value(MarkedText v) : data_(std::make_shared<const MarkedText>(std::move(v))) {}
+Value::Value(ListPtr v) noexcept : data_(std::move(v)) {}
+Value::Value(DictPtr v) noexcept : data_(std::move(v)) {}
+Value::Value(Namespace* v) noexcept : data_(v) {}
+Value::Value(CallablePtr v) noexcept : data_(std::move(v)) {}
+Value::Value(LoopPtr v) noexcept : data_(std::move(v)) {}
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
 Value Value::undefined(std::string what) {
   return Undefined{std::make_shared<const std::string>(std::move(what))};
 }

@@ -73,19 +73,25 @@ class Value {
     kLoop
   };
 
-  Value() : data_(Undefined{}) {}
-  Value(None v) : data_(v) {}                  // NOLINT(google-explicit-constructor)
-  Value(Undefined v) : data_(std::move(v)) {}  // NOLINT(google-explicit-constructor)
-  explicit Value(bool v) : data_(v) {}
-  explicit Value(int64_t v) : data_(v) {}
-  explicit Value(double v) : data_(v) {}
-  Value(MarkedText v)  // NOLINT(google-explicit-constructor)
-      : data_(std::make_shared<const MarkedText>(std::move(v))) {}
-  Value(ListPtr v) : data_(std::move(v)) {}      // NOLINT(google-explicit-constructor)
-  Value(DictPtr v) : data_(std::move(v)) {}      // NOLINT(google-explicit-constructor)
-  Value(Namespace* v) : data_(v) {}              // NOLINT(google-explicit-constructor)
-  Value(CallablePtr v) : data_(std::move(v)) {}  // NOLINT(google-explicit-constructor)
-  Value(LoopPtr v) : data_(std::move(v)) {}      // NOLINT(google-explicit-constructor)
+  // Defined in jinja_value.cpp: every file of the language would spend a good part of its compile
+  // time on what the compiler makes of the variant.
+  Value() noexcept;
+  Value(None v) noexcept;       // NOLINT(google-explicit-constructor)
+  Value(Undefined v) noexcept;  // NOLINT(google-explicit-constructor)
+  explicit Value(bool v) noexcept;
+  explicit Value(int64_t v) noexcept;
+  explicit Value(double v) noexcept;
+  Value(MarkedText v);            // NOLINT(google-explicit-constructor)
+  Value(ListPtr v) noexcept;      // NOLINT(google-explicit-constructor)
+  Value(DictPtr v) noexcept;      // NOLINT(google-explicit-constructor)
+  Value(Namespace* v) noexcept;   // NOLINT(google-explicit-constructor)
+  Value(CallablePtr v) noexcept;  // NOLINT(google-explicit-constructor)
+  Value(LoopPtr v) noexcept;      // NOLINT(google-explicit-constructor)
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
   static Value text(std::string_view text, bool plain = false) {
     return Value(MarkedText(text, plain));
   }

@@ -1,0 +1,79 @@
+// The only file that sees CLI11, whose headers take longer to compile than all of a command.
+#include "app/command_line.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+
+#include "app/arguments.h"
+#include "app/option_table.h"
+
+namespace winnow::app {
+namespace {
+
+void add_row(CLI::App& app, OptionRow& row) {
+  const std::string names = fmt::format("{}", fmt::join(row.flags, ","));
+  CLI::Option* option = nullptr;
+  if (row.value.empty()) {
+    option = app.add_flag_callback(
+        names, [&row] { row.given = {"true"}; }, row.help);
+  } else {
+    option = app.add_option_function<std::vector<std::string>>(
+        names, [&row](const std::vector<std::string>& texts) { row.given = texts; }, row.help);
+    option->type_name(row.positional() ? "" : row.value)->default_str(row.default_text);
+    if (!row.positional() || !row.clear) {
+      option->expected(1)->allow_extra_args(false);  // one value a flag, whatever follows it
+    }
+    option->required(row.required);
+    option->multi_option_policy(row.clear ? CLI::MultiOptionPolicy::TakeAll
+                                          : CLI::MultiOptionPolicy::TakeLast);
+  }
+  if (!row.positional()) option->group(row.section);
+}
+
+void fill(CLI::App& app, const Command& command) {
+  for (const Command& sub : command.subcommands) fill(*app.add_subcommand(sub.name, sub.help), sub);
+  if (!command.subcommands.empty()) app.require_subcommand(1);
+  if (command.options) {
+    for (OptionRow& row : command.options->rows()) add_row(app, row);
+  }
+  if (command.markdown) {
+    app.add_flag_callback(
+        kMarkdownFlag,
+        [&command] {
+          std::fputs(command.markdown().c_str(), stdout);
+          throw CLI::Success();
+        },
+        "Print these options as Markdown and exit");
+  }
+}
+
+const Command& chosen(const CLI::App& app, const Command& command) {
+  const auto parsed = app.get_subcommands();
+  if (parsed.empty()) return command;
+  const auto sub = std::find_if(
+      command.subcommands.begin(), command.subcommands.end(),
+      [&](const Command& candidate) { return candidate.name == parsed.front()->get_name(); });
+  return chosen(*parsed.front(), *sub);
+}
+
+}  // namespace
+
+int run_command_line(const Command& program, const std::vector<std::string>& args) {
+  CLI::App app(program.help, program.name);
+  fill(app, program);
+  try {
+    std::vector<std::string> words = with_full_flags(program, args);
+    std::reverse(words.begin(), words.end());  // as CLI11 wants a vector
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  chosen(app, program).run();
+  return 0;
+}
+
+}  // namespace winnow::app
