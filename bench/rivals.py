@@ -40,15 +40,32 @@ def median_us(call, repeats=10):
 
 
 def sparse_mla(layout, rows, heads, topk, tokens):
-    """FlashMLA's sparse prefill: bf16 cache, heads padded to 64."""
-    if flash_mla is None or rows < 1024:
+    """FlashMLA, heads padded to 64: its prefill over a bf16 cache, its decode over the 656-byte one
+    for few rows."""
+    if flash_mla is None:
         return None
     padded = -(-heads // 64) * 64
+    if rows < 1024:
+        return sparse_mla_decode(rows, padded, topk, tokens)
     q = torch.randn(rows, padded, 576, device="cuda", dtype=torch.bfloat16)
     kv = torch.randn(tokens, 1, 576, device="cuda", dtype=torch.bfloat16)
     indices = torch.randint(tokens, (rows, 1, topk), device="cuda", dtype=torch.int32)
     us = median_us(lambda: flash_mla.flash_mla_sparse_fwd(q, kv, indices, 1 / 24))
     return f"flash_mla sparse prefill, bf16, {padded} heads", us
+
+
+def sparse_mla_decode(rows, heads, topk, tokens):
+    q = torch.randn(rows, 1, heads, 576, device="cuda", dtype=torch.bfloat16)
+    cache = torch.zeros(tokens, 656, device="cuda", dtype=torch.uint8)
+    cache[:, :512] = torch.randn(tokens, 512, device="cuda").to(torch.float8_e4m3fn).view(torch.uint8)
+    cache[:, 512:528] = torch.full((tokens, 4), 0.25, device="cuda").view(torch.uint8)
+    cache[:, 528:] = torch.randn(tokens, 64, device="cuda", dtype=torch.bfloat16).view(torch.uint8)
+    cache = cache.view(torch.float8_e4m3fn).view(tokens // 64, 64, 1, 656)
+    indices = torch.randint(tokens, (rows, 1, topk), device="cuda", dtype=torch.int32)
+    plan, _ = flash_mla.get_mla_metadata()
+    us = median_us(lambda: flash_mla.flash_mla_with_kvcache(
+        q, cache, None, None, 512, plan, softmax_scale=1 / 24, is_fp8_kvcache=True, indices=indices))
+    return f"flash_mla sparse decode, 656 bytes, {heads} heads", us
 
 
 def index_logits(rows, tokens, heads):
@@ -61,8 +78,29 @@ def index_logits(rows, tokens, heads):
     weights = torch.rand(rows, heads, device="cuda")
     begin = torch.zeros(rows, device="cuda", dtype=torch.int32)
     end = torch.arange(rows, device="cuda", dtype=torch.int32) + (tokens - rows + 1)
-    us = median_us(lambda: deep_gemm.fp8_mqa_logits(q, (k, scales), weights, begin, end))
+    us = median_us(lambda: deep_gemm.fp8_mqa_logits(q, (k, scales), weights, begin, end,
+                                                      clean_logits=False))
     return "deep_gemm fp8_mqa_logits", us
+
+
+def paged_index_logits(rows, tokens, heads):
+    """DeepGEMM's paged index logits, a row a sequence, pages of 64 keys."""
+    if deep_gemm is None:
+        return None
+    pages = tokens // 64
+    q = torch.randn(rows, 1, heads, 128, device="cuda").to(torch.float8_e4m3fn)
+    cache = torch.zeros(rows * pages, 64 * 132, device="cuda", dtype=torch.uint8)
+    cache[:, :64 * 128] = torch.randn(rows * pages, 64 * 128, device="cuda").to(
+        torch.float8_e4m3fn).view(torch.uint8)
+    cache[:, 64 * 128:] = torch.rand(rows * pages, 64, device="cuda").view(torch.uint8)
+    cache = cache.view(rows * pages, 64, 1, 132)
+    weights = torch.rand(rows, heads, device="cuda")
+    lengths = torch.full((rows, 1), tokens, device="cuda", dtype=torch.int32)
+    table = torch.randperm(rows * pages, device="cuda").to(torch.int32).view(rows, pages)
+    plan = deep_gemm.get_paged_mqa_logits_metadata(lengths, 64, deep_gemm.get_num_sms())
+    us = median_us(lambda: deep_gemm.fp8_paged_mqa_logits(
+        q, cache, weights, lengths, table, plan, tokens))
+    return "deep_gemm fp8_paged_mqa_logits", us
 
 
 def topk(rows, tokens):
@@ -73,6 +111,7 @@ def topk(rows, tokens):
 CASES = [
     (re.compile(r"sparse_mla (\w+) rows (\d+) heads (\d+) topk (\d+) tokens (\d+)$"), sparse_mla),
     (re.compile(r"index_logits_prefill_(\d+)x(\d+)_h(\d+)$"), index_logits),
+    (re.compile(r"index_logits_decode_(\d+)x(\d+)_h(\d+)$"), paged_index_logits),
     (re.compile(r"topk_(\d+)x(\d+)$"), topk),
 ]
 
@@ -88,10 +127,14 @@ def main():
                 continue
             arguments = tuple(int(v) if v.isdigit() else v for v in match.groups())
             key = (run, arguments)
-            if run is sparse_mla:  # a bf16 cache and padded heads, whatever our case reads
+            if run is sparse_mla:  # one cache and padded heads, whatever our case reads
                 key = (run, (arguments[1], -(-arguments[2] // 64), *arguments[3:]))
             if key not in timed:
-                timed[key] = run(*arguments)
+                try:
+                    timed[key] = run(*arguments)
+                except Exception as error:  # what a rival cannot run costs only its own line
+                    print(f"rivals: {name}: {error}", file=sys.stderr)
+                    timed[key] = None
                 torch.cuda.empty_cache()
             if timed[key] is not None:
                 rival, us = timed[key]
