@@ -38,6 +38,7 @@ void run_ops(const OpsOptions& options) {
   if (!options.rivals.empty()) arguments.insert(arguments.end(), {"--rivals", options.rivals});
   arguments.insert(arguments.end(), options.cases.begin(), options.cases.end());
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   execv(pointers[0], pointers.data());
