@@ -34,6 +34,8 @@ constexpr float kNoTop = -1e30f;  // the running maximum of a line that has seen
 // buffer `buffer`, or have been used.
 __device__ __forceinline__ int weights_full(int buffer, int half) { return 2 + buffer * 2 + half; }
 __device__ __forceinline__ int weights_empty(int buffer, int half) { return 6 + buffer * 2 + half; }
+// Between the output warpgroups and the producers: the stage has been used.
+__device__ __forceinline__ int stage_empty(uint32_t stage) { return 10 + static_cast<int>(stage); }
 
 // kFp8Query: queries are rounded to e4m3 and S is a product of e4m3.
 template <LatentLayout kLayout_, int kLines_, bool kGrouped_, bool kFp8Query_>
@@ -67,6 +69,7 @@ struct Traits {
       (kMostShared - kSwizzleBytes - kQueryBytes - 2 * kTileBytes - kOtherBytes) / kStageBytes;
   static constexpr int kStages = kRoom < 4 ? kRoom : 4;
   static constexpr int kScoreParts = kLines == 32 ? 2 : 1;  // of 32 channels, one behind the other
+  static_assert(kStages <= 4, "named barriers");
   static constexpr int kTiles = 8 / kOutputs;  // of 64 channels, of an output warpgroup
   static constexpr int kPairs = kLines / 8;    // of lines a thread holds: 8j + 2t, 8j + 2t + 1
   static constexpr float kUnit = kScaled ? 16.0f : 1.0f;  // widened latent channels over true ones
@@ -95,7 +98,6 @@ struct Shared {
   uint32_t moved[2];              // rescale holds something else than ones
   uint16_t valid[T::kStages][4];  // a bit a token
   Mbarrier full[T::kStages];
-  Mbarrier empty[T::kStages];
   Mbarrier sum_full;
   Mbarrier sum_empty;
 };
@@ -170,9 +172,12 @@ struct Producer {
       shared.full[stage].arrive_after_cp_async();
     }
     __syncwarp();
+    // Every lane has cleared something, so each says for itself that it is done.
     if (lane == 0) {
       shared.valid[stage][warp] = static_cast<uint16_t>(votes);
       shared.full[stage].arrive_expect_bytes(__popc(votes) * T::kRowBytes);
+    } else {
+      shared.full[stage].arrive();
     }
     __syncwarp();
     if (lane < 16 && valid) {
@@ -186,13 +191,19 @@ struct Producer {
     open();
     next_block();
     next_block();
-    uint32_t stage = 0, parity = 1;
-    while (live) {
-      shared.empty[stage].wait(parity);
+    uint32_t stage = 0, step = 0;
+    for (; live; ++step) {
+      if (step >= T::kStages) wait_until_used(stage);
       copy(stage);
       next_block();
-      if (++stage == T::kStages) stage = 0, parity ^= 1;
+      if (++stage == T::kStages) stage = 0;
     }
+    // Nobody waits at a barrier when the block ends: the last stages, oldest first.
+    const uint32_t open_stages = min(step, uint32_t{T::kStages});
+    for (uint32_t k = open_stages; k > 0; --k) wait_until_used((step - k) % T::kStages);
+  }
+  __device__ __forceinline__ void wait_until_used(uint32_t stage) const {
+    named_barrier_sync(stage_empty(stage), 128 + T::kOutputs * 128);
   }
 };
 

@@ -14,8 +14,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
   auto& shared = swizzle_aligned<Shared<T>>(raw);
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
-      shared.full[s].init(T::kTokenScale ? 4 + 128 : 4);
-      shared.empty[s].init(4 * T::kOutputs);
+      shared.full[s].init(T::kTokenScale ? 256 : 128);
     }
     shared.sum_full.init(128);
     shared.sum_empty.init(4 * T::kOutputs);

@@ -86,8 +86,7 @@ struct Accumulator {
       wgmma_wait<1>();
       if (unit + 1 < kTiles * 2) prepare(unit + 1);
       if (unit + 2 == kTiles * 2) {
-        __syncwarp();
-        if (lane == 0) shared.empty[stage].arrive();
+        named_barrier_arrive(stage_empty(stage), 128 + T::kOutputs * 128);
       }
     }
     wgmma_wait<0>();
