@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "app/bench_serving_options.h"
+#include "app/interrupt.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bench/serving_plot.h"
@@ -55,28 +56,40 @@ bench::ServingResult measure(bench::ServingBench& bench,
     log::warn("{}", text);
   }
   append_line(output_file(options, shown), bench::serving_json(shown, result, options.report));
+  if (result.num_interrupted > 0) {
+    log::warn("interrupted: {} of {} requests had ended and are in the report",
+              result.records.size(), result.num_interrupted + std::ssize(result.records));
+  }
   return result;
 }
 
-bool run_sweep(bench::ServingBench& bench, const BenchServingOptions& options) {
+struct Outcome {
+  bool any = false;  // request succeeded
+  bool interrupted = false;
+};
+
+Outcome run_sweep(bench::ServingBench& bench, const BenchServingOptions& options) {
   const Sweep sweep = parse_sweep(options.sweep);
   std::vector<bench::SweepPoint> points;
-  bool any = false;
+  Outcome outcome;
   for (const double value : sweep.values) {
+    if (outcome.interrupted) break;
     if (sweep.name == "concurrency") {
       bench.options().max_concurrency = std::llround(value);
     } else {
       bench.options().request_rate = value;
     }
     const auto run_idx = static_cast<int64_t>(points.size());
-    points.push_back({fmt::format("{:g}", value), measure(bench, options, run_idx).metrics});
-    any = any || points.back().metrics.completed > 0;
+    const bench::ServingResult result = measure(bench, options, run_idx);
+    points.push_back({fmt::format("{:g}", value), result.metrics});
+    outcome.any = outcome.any || result.metrics.completed > 0;
+    outcome.interrupted = result.num_interrupted > 0;
   }
   fmt::print("\n{}", bench::sweep_table(sweep.name, points));
   if (!options.plot.empty()) {
     write_plot(options.plot, bench::sweep_plot(plot_title(bench.options()), points));
   }
-  return any;
+  return outcome;
 }
 
 void run_serving(BenchServingOptions& options, OptionTable& table) {
@@ -87,17 +100,19 @@ void run_serving(BenchServingOptions& options, OptionTable& table) {
     fmt::print("{}\n", line);
     std::fflush(stdout);
   });
-  bool any = false;
+  bench.options().stop = &watch_for_interrupt();
+  Outcome outcome;
   if (options.sweep.empty()) {
     const bench::ServingResult result = measure(bench, options, 0);
-    any = result.metrics.completed > 0;
+    outcome = {result.metrics.completed > 0, result.num_interrupted > 0};
     if (!options.plot.empty()) {
       write_plot(options.plot, bench::run_plot(plot_title(bench.options()), result.records));
     }
   } else {
-    any = run_sweep(bench, options);
+    outcome = run_sweep(bench, options);
   }
-  if (!any) throw_error("every request failed");
+  if (outcome.interrupted) throw_error("interrupted");
+  if (!outcome.any) throw_error("every request failed");
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -14,20 +12,13 @@
 
 #include "app/eval_compare.h"
 #include "app/eval_task.h"
+#include "app/interrupt.h"
 #include "base/error.h"
 #include "eval/model_name.h"
 #include "eval/runner.h"
 
 namespace winnow::app {
 namespace {
-
-std::atomic<bool> stop_asked = false;
-
-// The first interrupt ends the run in order, the second one at once.
-void ask_to_stop(int number) {
-  stop_asked = true;
-  std::signal(number, SIG_DFL);
-}
 
 std::string default_output(const std::string& eval_name, const std::string& model) {
   std::string name = model;
@@ -138,12 +129,10 @@ EvalReport run_eval(const EvalOptions& options) {
   eval::SampleFile file =
       resumes ? eval::SampleFile::resume(path, header) : eval::SampleFile::create(path, header);
   eval::ProgressLine progress;
-  std::signal(SIGINT, ask_to_stop);
-  std::signal(SIGTERM, ask_to_stop);
   const eval::RunResult result =
       eval::run_task(task, runner_options(options, request),
                      resumes ? eval::read_earlier_samples(path) : std::vector<eval::Sample>(), file,
-                     progress, stop_asked);
+                     progress, watch_for_interrupt());
   EvalReport report = make_eval_report(header, all_notes(options, task), result, path);
   if (options.print) print(options, report);
   if (!options.result_file.empty()) append_result_line(options, report);

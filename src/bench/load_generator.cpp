@@ -9,7 +9,7 @@ namespace winnow::bench {
 
 namespace {
 
-constexpr std::chrono::milliseconds kShowEvery{200};
+constexpr std::chrono::milliseconds kLookEvery{200};
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -30,15 +30,16 @@ class Load {
       const SteadyTime due = start + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                          std::chrono::duration<double>(requests_[i].due_s));
       records_[i].due_ns = as_ns(due);
-      wait_until([&] { return std::chrono::steady_clock::now() >= due; }, due);
-      wait_until(
-          [&] {
-            return options_.max_concurrency <= 0 || num_in_flight() < options_.max_concurrency;
-          },
-          SteadyTime::max());
+      wait_until([&] { return stopped() || std::chrono::steady_clock::now() >= due; }, due);
+      wait_until([&] { return stopped() || may_send(); }, SteadyTime::max());
+      if (stopped()) {
+        for (size_t rest = i; rest < records_.size(); ++rest) records_[rest].interrupted = true;
+        break;
+      }
       send(i);
     }
-    wait_until([&] { return num_in_flight() == 0; }, SteadyTime::max());
+    wait_until([&] { return stopped() || num_in_flight() == 0; }, SteadyTime::max());
+    if (stopped()) client_.cancel();
     client_.wait();
     return std::move(records_);
   }
@@ -62,6 +63,7 @@ class Load {
 
     void on_end(StreamEnd end) override {
       record_.end_ns = end.end_ns;
+      record_.interrupted = !end.error.empty() && load_.stopped();
       if (!end.error.empty()) {
         record_.error = std::move(end.error);
       } else if (end.reply.content_type.starts_with("text/event-stream") &&
@@ -82,6 +84,10 @@ class Load {
     EventReader events_;
   };
 
+  bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+  bool may_send() const {
+    return options_.max_concurrency <= 0 || num_in_flight() < options_.max_concurrency;
+  }
   int64_t num_in_flight() const { return progress_.started - progress_.done; }
 
   void send(size_t i) {
@@ -97,17 +103,9 @@ class Load {
   void wait_until(const Condition& condition, SteadyTime time) {
     std::unique_lock lock(mutex_);
     while (!condition()) {
-      const SteadyTime next_show = shown_ + kShowEvery;
-      if (!options_.show) {
-        if (time == SteadyTime::max()) {
-          changed_.wait(lock);
-        } else {
-          changed_.wait_until(lock, time);
-        }
-        continue;
-      }
-      changed_.wait_until(lock, std::min(time, next_show));
-      if (std::chrono::steady_clock::now() < next_show) continue;
+      const SteadyTime next_look = std::max(shown_, std::chrono::steady_clock::now()) + kLookEvery;
+      changed_.wait_until(lock, std::min(time, next_look));
+      if (!options_.show || std::chrono::steady_clock::now() < shown_ + kLookEvery) continue;
       shown_ = std::chrono::steady_clock::now();
       lock.unlock();
       options_.show(progress_);

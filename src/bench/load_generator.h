@@ -34,10 +34,14 @@ struct LoadOptions {
   int64_t max_concurrency = 0;  // 0: no limit
   // Called a few times a second from the thread that runs the load.
   std::function<void(const LoadProgress&)> show = {};
+  // Once true, nothing more is sent and what is under way is cut off; looked at a few times a
+  // second. May be nullptr.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Requests must be in the order of their due times; each starts once it is due and those before
 // it have started and fewer than max_concurrency are in flight. Blocks; records in that order.
+// A record a request. Of those that a stop kept from being sent or from ending, interrupted is set.
 std::vector<RequestRecord> run_load(StreamClient& client,
                                     std::vector<PlannedRequest> requests,
                                     const LoadOptions& options);

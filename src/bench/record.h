@@ -37,7 +37,8 @@ struct RequestRecord {
   std::string text;             // reasoning in front of content
   int64_t num_retokenized = 0;  // tokens of text, encoded again
   std::string finish_reason;
-  std::string error;  // "" where the request succeeded
+  std::string error;         // "" where the request succeeded
+  bool interrupted = false;  // the run was stopped before it was sent or had ended
 
   bool ok() const { return error.empty(); }
   // The server's count; where there is none, what the text encodes to, or else the tokens seen.

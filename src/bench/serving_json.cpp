@@ -145,6 +145,7 @@ json::Value serving_json(const ServingOptions& options,
                      {"cache_hit_rate_pct", std::round(10000 * m.cached_share) / 100}});
   }
   append_ours(out, options, result);
+  if (result.num_interrupted > 0) out.emplace_back("interrupted", result.num_interrupted);
   if (report.details) append_details(out, result.records);
   return out;
 }

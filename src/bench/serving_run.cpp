@@ -105,6 +105,8 @@ ServingResult ServingBench::run(int64_t run_idx) {
   const double cpu_before = cpu_seconds();
   result.records = measure(rows, random.numpy);
   result.client_cpu_s = cpu_seconds() - cpu_before;
+  result.num_interrupted = static_cast<int64_t>(
+      std::erase_if(result.records, [](const RequestRecord& r) { return r.interrupted; }));
   if (options_.format->says_its_state) result.server_info = probe_.server_info();
   count_again(result.records);
   result.metrics = compute_metrics(result.records, options_.slos);
@@ -125,7 +127,11 @@ void ServingBench::warm_up(const std::vector<PromptRow>& rows) {
       run_load(client_, std::move(requests),
                {.target = std::string(options_.format->target()),
                 .events = {.kind = options_.format->kind, .incremental_text = incremental_text_},
-                .max_concurrency = options_.max_concurrency});
+                .max_concurrency = options_.max_concurrency,
+                .stop = options_.stop});
+  if (options_.stop != nullptr && options_.stop->load()) {
+    throw_error("interrupted before the measurement began");
+  }
   const bool any = std::any_of(records.begin(), records.end(),
                                [](const RequestRecord& record) { return record.ok(); });
   if (!any) throw_error("every warm-up request failed: {}", records.front().error);
@@ -145,7 +151,8 @@ std::vector<RequestRecord> ServingBench::measure(const std::vector<PromptRow>& r
   LoadOptions load = {
       .target = std::string(options_.format->target()),
       .events = {.kind = options_.format->kind, .incremental_text = incremental_text_},
-      .max_concurrency = options_.max_concurrency};
+      .max_concurrency = options_.max_concurrency,
+      .stop = options_.stop};
   if (line.shown()) {
     load.show = [&](const LoadProgress& p) {
       const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;

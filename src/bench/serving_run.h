@@ -1,6 +1,7 @@
 // A serving benchmark from its options to its records and figures.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,8 +36,9 @@ struct ServingOptions {
   bool flush_cache = false;
   double flush_timeout_s = 60;
   RequestOptions request;
-  int64_t io_threads = 0;  // 0: a quarter of the cores
-  bool live = true;        // a progress line, where stderr is a terminal
+  int64_t io_threads = 0;                   // 0: a quarter of the cores
+  bool live = true;                         // a progress line, where stderr is a terminal
+  const std::atomic<bool>* stop = nullptr;  // once true, a run ends with what it has
   Slos slos;
 };
 
@@ -45,6 +47,8 @@ struct ServingResult {
   Metrics metrics;
   json::Value server_info;  // after the run; null where the server has none
   double client_cpu_s = 0;  // of this process, during the run
+  // Requests that a stop kept from being sent or from ending; they are in no record.
+  int64_t num_interrupted = 0;
 };
 
 class ServingBench {
@@ -54,7 +58,8 @@ class ServingBench {
   ServingBench(ServingOptions options, std::function<void(std::string)> say);
 
   // Makes the prompts, warms up, flushes, measures. Throws Error where no warm-up request
-  // succeeds. Each run of a bench takes prompts of its own seed: seed + run_idx.
+  // succeeds, or a stop came before them. Each run of a bench takes prompts of its own seed: seed +
+  // run_idx.
   ServingResult run(int64_t run_idx = 0);
 
   // Between runs.

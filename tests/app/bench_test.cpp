@@ -1,9 +1,12 @@
 // The reference report's lines with winnow in front, against winnow serve with a small random
 // model, at small counts.
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <chrono>
 #include <fstream>
 #include <memory>
+#include <thread>
 
 #include "base/json.h"
 #include "testing/child_process.h"
@@ -146,6 +149,24 @@ TEST_F(Bench, Sweep) {
   EXPECT_NE(result.output.find("SLO attainment (%):                      100.00"),
             std::string::npos)
       << result.output;
+}
+
+// Arrivals minutes apart: the interrupt comes long before the last.
+TEST_F(Bench, AnInterruptedRunReportsWhatItHas) {
+  const std::string file = folder_.file("cut.jsonl");
+  ChildProcess program({WINNOW_PROGRAM, "bench", "serving", "--port", std::to_string(port_),
+                        "--dataset-name", "random", "--random-input", "20", "--random-output", "4",
+                        "--num-prompts", "4", "--request-rate", "0.001", "--warmup-requests", "0",
+                        "--output-file", file});
+  ASSERT_TRUE(program.wait_for("#Output tokens")) << program.output();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the first may have ended by then
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(), 1);
+  for (const char* part :
+       {"Serving Benchmark Result", "requests had ended", "winnow: interrupted"}) {
+    EXPECT_NE(program.output().find(part), std::string::npos) << program.output();
+  }
+  EXPECT_GE(line_of("cut.jsonl").find("interrupted")->as_integer(), 3);
 }
 
 TEST_F(Bench, ServingRefusesWhatCannotWork) {

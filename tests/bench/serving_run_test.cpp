@@ -7,6 +7,7 @@
 
 #include "bench/load_generator.h"
 #include "bench/send_one.h"
+#include "bench/serving_report.h"
 #include "testing/errors.h"
 #include "testing/stub_server.h"
 #include "testing/temp_folder.h"
@@ -102,6 +103,31 @@ class ServingRun : public ::testing::Test {
   std::function<StubAnswer(const StubRequest&)> generate_;
   StubServer server_{[this](const StubRequest& request) { return answer(request); }};
 };
+
+// Six are answered, the warm-up among them, and the rest keeps the client waiting until it is told
+// to stop.
+TEST_F(ServingRun, AStopKeepsWhatHasEnded) {
+  std::atomic<bool> stop = false;
+  generate_ = [&](const StubRequest& request) {
+    if (num_generated_ <= 6) return native_answer(request);
+    StubAnswer stalled = native_answer(request);
+    stalled.steps.resize(2);
+    stalled.stall = true;
+    if (num_generated_ == 9) stop = true;
+    return stalled;
+  };
+  ServingOptions options = with("winnow");
+  options.max_concurrency = 3;
+  options.stop = &stop;
+  const ServingResult result = run(options);
+  EXPECT_EQ(result.records.size(), 5u);
+  EXPECT_EQ(result.num_interrupted, 7);
+  EXPECT_EQ(result.metrics.completed, 5);
+  EXPECT_EQ(result.metrics.failed, 0);
+  EXPECT_EQ(num_generated_, 9);
+  EXPECT_EQ(serving_json(options, result, {}).find("interrupted")->as_integer(), 7);
+  EXPECT_NE(testing::error_of([&] { run(options); }).find("interrupted before"), std::string::npos);
+}
 
 TEST_F(ServingRun, Native) {
   ServingOptions options = with("winnow");
