@@ -135,7 +135,7 @@ TEST(BenchOffline, TakesTheOptionsOfTheCache) {
       "--prefill-rows 64 --contexts 64,128 --decode-steps 1 --threads 1",
       WINNOW_PROGRAM, testing::data_path("tiny_glm")));
   ASSERT_EQ(result.exit_code, 0) << result.output;
-  const auto parsed = json::parse(result.output.substr(result.output.find("{\"read")));
+  const auto parsed = json::parse(result.output.substr(result.output.find("{\"results")));
   ASSERT_TRUE(parsed.ok()) << result.output;
   const json::Array& rows = parsed.value().find("results")->as_array();
   ASSERT_EQ(rows.size(), 3u);
