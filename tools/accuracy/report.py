@@ -24,8 +24,12 @@ def read(folder):
             for name in CONFIGURATIONS if (folder / f"{name}.jsonl").exists()}
 
 
-def share(right, items, digits=1):
-    return f"{100 * right / items:.{digits}f} ± {100 * table.standard_error(right, items):.1f}"
+def share(entry):
+    """Right answers in per cent, their standard error and how many were asked."""
+    if entry is None:
+        return ""
+    right, items = entry["right"], entry["items"]
+    return f"{100 * right / items:.1f} ± {100 * table.standard_error(right, items):.1f} of {items}"
 
 
 def mean_and_error(values, scale=1.0, digits=1):
@@ -34,14 +38,13 @@ def mean_and_error(values, scale=1.0, digits=1):
 
 
 def scores(rows_of):
-    counts = {case: entry["items"]
-              for case, entry in table.summary(next(iter(rows_of.values()))).items()}
-    cases = [case for case in CASES if case in counts]
-    yield "| right, % | " + " | ".join(f"{case} ({counts[case]})" for case in cases) + " | form |"
+    asked = {row["case"] for rows in rows_of.values() for row in rows}
+    cases = [case for case in CASES if case in asked]
+    yield "| right, % | " + " | ".join(cases) + " | form |"
     yield "|---|" + "---:|" * (len(cases) + 1)
     for name, rows in rows_of.items():
         found = table.summary(rows)
-        cells = [share(found[case]["right"], found[case]["items"]) for case in cases]
+        cells = [share(found.get(case)) for case in cases]
         cells.append(f"{100 * sum(row['form'] for row in rows) / len(rows):.1f}")
         yield f"| {SHOWN[name]} | " + " | ".join(cells) + " |"
 
