@@ -96,8 +96,9 @@ def compare(rows, reference, other):
 
 def mean_and_error(values):
     values = np.asarray(values)
-    error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return f"{values.mean():.5f} ± {error:.5f}"
+    if len(values) == 1:
+        return f"{values[0]:.5f}"
+    return f"{values.mean():.5f} ± {values.std(ddof=1) / math.sqrt(len(values)):.5f}"
 
 
 def print_line(label, entries):
