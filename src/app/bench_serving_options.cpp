@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMany = INT64_C(1) << 31;
+constexpr int64_t kMostPrompts = 1000000;
+constexpr int64_t kMostTokens = INT64_C(1) << 24;  // of one prompt or answer
+// Prompts are made before the clock starts and lie in memory together.
+constexpr int64_t kMostPromptTokens = INT64_C(1) << 30;
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -64,6 +69,20 @@ bench::HttpHeaders parse_headers(const std::string& text) {
   return headers;
 }
 
+void check_size(const bench::DatasetOptions& d) {
+  const bool shared = d.name == "generated-shared-prefix";
+  const bool random = d.name == "random" || d.name == "random-ids";
+  if (!shared && !random) return;
+  const int64_t prompts = shared ? d.gsp_num_groups * d.gsp_prompts_per_group : d.num_prompts;
+  const int64_t tokens = shared ? d.gsp_system_prompt_len + d.gsp_question_len : d.random_input_len;
+  if (prompts <= kMostPrompts && prompts * tokens <= kMostPromptTokens) return;
+  throw_error("{} prompts of {} tokens ({}): at most {} prompts and {} tokens in all", prompts,
+              tokens,
+              shared ? "--gsp-num-groups, --gsp-prompts-per-group, --gsp-system-prompt-len"
+                     : "--num-prompts, --random-input-len",
+              kMostPrompts, kMostPromptTokens);
+}
+
 std::vector<std::string> backend_names() {
   std::vector<std::string> names;
   for (const auto& format : bench::backend_formats()) names.emplace_back(format.name);
@@ -91,7 +110,7 @@ void add_target_rows(OptionTable& t, BenchServingOptions& o) {
 void add_load_rows(OptionTable& t, BenchServingOptions& o) {
   bench::ServingOptions& s = o.serving;
   t.section("Load");
-  t.integer("--num-prompts", s.dataset.num_prompts, 1, kMany, "Requests.");
+  t.integer("--num-prompts", s.dataset.num_prompts, 1, kMostPrompts, "Requests.");
   t.number("--request-rate", o.request_rate, 1e-9, kInfinity,
            "Arrivals a second, at random as Poisson's; inf: all at once.");
   t.integer("--max-concurrency", s.max_concurrency, 0, kMany,
@@ -114,8 +133,8 @@ void add_dataset_rows(OptionTable& t, bench::DatasetOptions& d) {
   t.section("Prompts");
   t.choice("--dataset-name", d.name, bench::dataset_names(), "Where prompts come from.");
   t.text("--dataset-path", d.path, "FILE", "ShareGPT's JSON, or JSONL for custom and trace.");
-  t.integer("--random-input-len", d.random_input_len, 1, kMany, "Prompt tokens of random.");
-  t.integer("--random-output-len", d.random_output_len, 0, kMany, "Answer tokens of random.");
+  t.integer("--random-input-len", d.random_input_len, 1, kMostTokens, "Prompt tokens of random.");
+  t.integer("--random-output-len", d.random_output_len, 0, kMostTokens, "Answer tokens of random.");
   t.number("--random-range-ratio", d.random_range_ratio, 0, 1,
            "Lengths are drawn between this share of those and the whole.");
   t.integer("--sharegpt-output-len", d.sharegpt_output_len, 0, kMany,
@@ -123,11 +142,13 @@ void add_dataset_rows(OptionTable& t, bench::DatasetOptions& d) {
   t.integer("--sharegpt-context-len", d.sharegpt_context_len, 0, kMany,
             "Longer ones are left out; 0: none.");
   t.text("--prompt-suffix", d.prompt_suffix, "TEXT", "Behind each prompt of sharegpt and custom.");
-  t.integer("--gsp-num-groups", d.gsp_num_groups, 1, kMany, "Shared prefixes.");
-  t.integer("--gsp-prompts-per-group", d.gsp_prompts_per_group, 1, kMany, "Questions to each.");
-  t.integer("--gsp-system-prompt-len", d.gsp_system_prompt_len, 1, kMany, "Tokens of a prefix.");
-  t.integer("--gsp-question-len", d.gsp_question_len, 1, kMany, "Tokens of a question.");
-  t.integer("--gsp-output-len", d.gsp_output_len, 0, kMany, "Tokens of an answer.");
+  t.integer("--gsp-num-groups", d.gsp_num_groups, 1, kMostPrompts, "Shared prefixes.");
+  t.integer("--gsp-prompts-per-group", d.gsp_prompts_per_group, 1, kMostPrompts,
+            "Questions to each.");
+  t.integer("--gsp-system-prompt-len", d.gsp_system_prompt_len, 1, kMostTokens,
+            "Tokens of a prefix.");
+  t.integer("--gsp-question-len", d.gsp_question_len, 1, kMostTokens, "Tokens of a question.");
+  t.integer("--gsp-output-len", d.gsp_output_len, 0, kMostTokens, "Tokens of an answer.");
   t.number("--gsp-range-ratio", d.gsp_range_ratio, 0, 1, "As --random-range-ratio.");
   t.toggle("--gsp-ordered", d.gsp_ordered, "Group by group instead of shuffled.");
   t.number("--trace-slowdown-factor", d.trace_slowdown, 1e-9, 1e9,
@@ -189,6 +210,7 @@ void resolve(BenchServingOptions& o) {
   if (s.dataset.as_ids && s.format->kind == bench::ApiKind::kChat) {
     throw_error("--tokenize-prompt: a chat has no token ids; take another --backend");
   }
+  check_size(s.dataset);
   if (s.use_trace_timestamps && s.dataset.name != "trace") {
     throw_error("--use-trace-timestamps wants --dataset-name trace");
   }
@@ -202,6 +224,11 @@ Sweep parse_sweep(const std::string& text) {
   }
   for (const std::string& value : split(text.substr(std::min(equals + 1, text.size())), ',')) {
     sweep.values.push_back(positive("--sweep", value));
+  }
+  for (const double value : sweep.values) {
+    if (sweep.name == "concurrency" && (value != std::floor(value) || value > kMostPrompts)) {
+      throw_error("--sweep {}: {:g} is no whole number up to {}", text, value, kMostPrompts);
+    }
   }
   if (sweep.values.empty()) throw_error("--sweep {}: no values", text);
   return sweep;

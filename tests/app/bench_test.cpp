@@ -179,6 +179,11 @@ TEST_F(Bench, ServingRefusesWhatCannotWork) {
   says("--dataset-name sharegpt", "--dataset-path");
   says("--goodput speed:3", "ttft:MS");
   says("--sweep batch=1", "concurrency=1,2,4");
+  says("--sweep concurrency=1,1.5", "1.5 is no whole number");
+  says("--num-prompts 2147483648", "--num-prompts 2147483648: expected a number between 1 and");
+  says("--dataset-name random --num-prompts 1000000 --random-input 8192", "--random-input-len");
+  says("--dataset-name generated-shared-prefix --gsp-num-groups 2000 --gsp-prompts 2000",
+       "--gsp-num-groups");
   says("--extra-request-body [1]", "JSON object");
   says("--use-trace-timestamps", "--dataset-name trace");
   says("--backend openai --model nowhere", "--tokenizer DIR");
