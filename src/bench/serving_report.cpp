@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/table.h"
 
 namespace winnow::bench {
@@ -136,7 +138,9 @@ std::string serving_report(const ServingOptions& options,
 std::string sweep_table(const std::string& swept, const std::vector<SweepPoint>& points) {
   Table table({">" + swept, ">completed", ">failed", ">req/s", ">output tok/s", ">TTFT mean ms",
                ">TTFT P99 ms", ">TPOT mean ms", ">ITL P99 ms", ">E2E mean ms", ">tok/s a user"});
-  const auto two = [](double value) { return fmt::format("{:.2f}", value); };
+  const auto two = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.2f}", value) : std::string("-");
+  };
   for (const auto& [value, m] : points) {
     table.add_row({value, std::to_string(m.completed), std::to_string(m.failed),
                    two(m.request_throughput), two(m.output_throughput), two(m.ttft.mean),

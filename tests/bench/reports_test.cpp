@@ -176,6 +176,8 @@ TEST(SweepTable, ARowARun) {
   EXPECT_NE(table.find("concurrency"), std::string::npos);
   EXPECT_NE(table.find("tok/s a user"), std::string::npos);
   EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 3);
+  const std::string none = sweep_table("concurrency", {{"1", compute_metrics({}, {})}});
+  EXPECT_EQ(none.find("nan"), std::string::npos) << none;
 }
 
 // serving.md section 0: 512 tokens in 8.062 s.

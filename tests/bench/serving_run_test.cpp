@@ -253,6 +253,25 @@ TEST_F(ServingRun, AStallEndsWithTheTimeout) {
   EXPECT_EQ(records[0].events.size(), 1u);
 }
 
+TEST_F(ServingRun, SendOneAsksForJson) {
+  std::string asked;
+  generate_ = [&](const StubRequest& request) {
+    asked = request.body;
+    return json_answer(
+        R"({"text":"{\"city\":1}","meta_info":{"completion_tokens":4,"e2e_latency":2}})");
+  };
+  SendOneOptions options;
+  options.url = parse_url(server_.url()).value();
+  options.json = true;
+  const SendOneResult result = send_one(options, [](std::string_view) {});
+  EXPECT_EQ(result.text, R"({"city":1})");
+  EXPECT_EQ(result.tokens_per_s, 2);
+  const json::Value body = json::parse(asked).value();
+  EXPECT_NE(body.find("text")->as_string().find("capital of France"), std::string::npos) << asked;
+  EXPECT_EQ(body.find("sampling_params")->find("json_schema")->as_string(), "$$ANY$$");
+  EXPECT_EQ(body.find("sampling_params")->find("max_new_tokens")->as_integer(), 512);
+}
+
 TEST_F(ServingRun, SendOneWholeAndStreamed) {
   generate_ = [](const StubRequest& request) {
     if (request.body.find("\"stream\":true") != std::string::npos) {
