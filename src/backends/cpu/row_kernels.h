@@ -108,7 +108,8 @@ void unpack_e4m3(const uint8_t* from, int64_t count, float scale, float* out) {
   }
   if (i == count) return;
   Ints codes = {};
-  for (int64_t l = 0; i + l < count; ++l) codes[l] = static_cast<int8_t>(from[i + l]);
+  // Sign-extended, as load_signed_bytes does.
+  for (int64_t l = 0; i + l < count; ++l) codes[l] = (from[i + l] ^ 0x80) - 0x80;
   const Floats values = e4m3_values(codes, splat(scale));
   for (int64_t l = 0; i + l < count; ++l) out[i + l] = values[l];
 }
