@@ -12,6 +12,7 @@ Ends with 1 where a score is more than the table's margin below the recorded one
 import argparse
 import json
 import pathlib
+import signal
 import sys
 import time
 
@@ -79,6 +80,7 @@ def record(args, rows_of):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server of a run ends with it
     args = options()
     names = args.only.split(",") if args.only else list(SUITES[args.suite])
     unknown = [name for name in names if name not in SUITES[args.suite]]
