@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <utility>
