@@ -211,6 +211,8 @@ TEST(NativeGenerate, PutWorksAndDuplicateRidsAreRefused) {
   testing::HttpConnection connection(serving.port());
   connection.send(testing::request_text("PUT", "/generate", R"({"text":"a"})"));
   EXPECT_EQ(connection.read_reply().status, 200);
+  // Its entry goes a moment after its reply has been written.
+  ASSERT_TRUE(testing::eventually([&] { return serving.api().live.size() == 0; }));
   serving.executor().stall();
   testing::HttpConnection first(serving.port());
   first.send(testing::request_text("POST", "/generate", R"({"text":"a","rid":"same"})"));
