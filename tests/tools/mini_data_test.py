@@ -123,6 +123,17 @@ class Splits(unittest.TestCase):
         self.assertTrue(codes["train"] and codes["heldout"])
         self.assertFalse(codes["train"] & codes["heldout"])
 
+    def test_words_made_alike_stay_different_and_of_training(self):
+        rng = random.Random(11)
+        shared = 0
+        for _ in range(40):
+            words = list({pools.coined(rng).capitalize() for _ in range(12)})
+            made = pools.alike(rng, words)
+            self.assertEqual(len(set(made)), len(words))
+            self.assertTrue(all(pools.split_of(word) == "train" for word in made))
+            shared += len({word[:2] for word in made}) <= len({word[:2] for word in words}) - 3
+        self.assertGreater(shared, 30)
+
     def test_every_held_out_problem_has_a_wording_that_training_lacks(self):
         patterns = [re.sub(r"\\{\w\\}", r"[\\w ]+?", re.escape(wording))
                     for _, unseen in WORDINGS.values() for wording in unseen]

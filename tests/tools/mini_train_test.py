@@ -75,9 +75,12 @@ class Weights(unittest.TestCase):
         self.assertEqual(list(np.flatnonzero(self.ratio("choices/person1", letter=2.0) > 1.5) + 1),
                          [4, 9])
 
-    def test_the_first_token_beside_tools_weighs_more(self):
-        self.assertEqual(list(np.flatnonzero(self.ratio("tools/call", decision=2.0) > 1.5) + 1),
-                         [2, 8])
+    def test_the_first_token_beside_tools_weighs_the_same_in_short_and_long_answers(self):
+        for said in (3, 200):
+            mask = [0, 0, *[1] * said, 0, 0, *[1] * said]
+            weights = token_weights("tools/call", mask, Weighing(decision=9.0))
+            self.assertEqual(list(np.flatnonzero(weights == 9.0)), [2, 4 + said])
+            self.assertTrue((np.delete(weights, [2, 4 + said]) < 9.0).all())
         self.assertFalse((self.ratio("talk/self", decision=2.0, letter=2.0) > 1.5).any())
 
 

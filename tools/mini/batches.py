@@ -20,6 +20,7 @@ FULL_ENOUGH = 0.97
 MISSES = 24              # documents that fit nowhere before a batch is closed
 QUEUED = 3               # finished batches that wait, a process
 INDEX_TOPK = 256
+TOOLS_PLAIN = 0.3        # share of tools that keep their words in any case
 DISGUISES = (0.5, 1.0, 1.0)  # share of the words made up, where any are
 WITHOUT_QUESTION = ("filler", "drill/plain")
 
@@ -60,7 +61,9 @@ def token_weights(kind, mask, weighing):
         weights[ends - 1] *= weighing.letter
     if kind.startswith("tools"):
         begins = np.flatnonzero(mask & ~np.append(False, mask[:-1]))
-        weights[begins] *= weighing.decision
+        # The same for short and for long answers, or else the short ones, which call nothing, are
+        # preferred.
+        weights[begins] = np.maximum(weights[begins], weighing.decision)
     return weights.astype(np.float16)
 
 
@@ -114,7 +117,8 @@ def sampled_rows(start, count, generator):
 def draw(skill, shape, rng):
     """One training example of the skill."""
     item = sample(skill, rng, "train", **shape.arguments.get(skill, lambda _: {})(rng))
-    if rng.random() < shape.weighing.disguised:
+    plain = skill == "tools" and rng.random() < TOOLS_PLAIN
+    if not plain and rng.random() < shape.weighing.disguised:
         item = disguise(rng, item, rng.choice(DISGUISES))
     return item
 

@@ -53,12 +53,12 @@ RECIPES = {
         long_every=5, long_shares={"needle": 0.85, "recall": 0.10, "tools": 0.05}),
     # The same with weight on whether a tool is called, and long rows earlier.
     "fourth": Recipe(
-        shares={"problem": 0.12, "problem_chat": 0.16, "drill": 0.01, "needle": 0.24,
-                "tools": 0.23, "choices": 0.15, "talk": 0.02, "dialogue": 0.01, "recall": 0.06},
-        weighing=Weighing(prompt=0.03, letter=6.0, decision=6.0, disguised=0.8,
+        shares={"problem": 0.12, "problem_chat": 0.16, "drill": 0.01, "needle": 0.22,
+                "tools": 0.27, "choices": 0.14, "talk": 0.02, "dialogue": 0.01, "recall": 0.05},
+        weighing=Weighing(prompt=0.03, letter=6.0, decision=16.0, disguised=0.8,
                           foreseen_only=True),
-        muon_lr=0.0025, adam_lr=0.0018, warmup=40, decay_from=0.20, last_factor=0.02,
-        grown_at=0.0, sparse_from=0.30, long_from=0.30, draft_from=0.80, fp8_from=0.85,
+        muon_lr=0.0025, adam_lr=0.0018, warmup=40, decay_from=0.25, last_factor=0.02,
+        grown_at=0.0, sparse_from=0.22, long_from=0.22, draft_from=0.80, fp8_from=0.85,
         long_every=4, long_shares={"needle": 0.85, "recall": 0.05, "tools": 0.10}),
 }
 

@@ -31,6 +31,11 @@ def _distinct(rng, count, make):
     return found
 
 
+def _made_up(rng, split, count):
+    words = _distinct(rng, count, lambda: pools.made_up(rng, split))
+    return pools.alike(rng, words) if split == "train" and rng.random() < 0.4 else words
+
+
 def _values(rng, split, attribute, count):
     lists = {"food": FOODS, "home": HOMES, "job": JOBS, "colour": pools.COLOURS["train"]}
     if attribute in lists:
@@ -40,14 +45,14 @@ def _values(rng, split, attribute, count):
     if attribute in ("ruler", "friend"):
         return [name for name, _ in pools.people(rng, split, count)]
     lower = attribute in ("coin", "enemy")
-    words = _distinct(rng, count, lambda: pools.made_up(rng, split))
+    words = _made_up(rng, split, count)
     return [word.lower() for word in words] if lower else words
 
 
 def _subjects(rng, split, kind, count):
     if kind == "person":
         return [name for name, _ in pools.people(rng, split, count)]
-    words = _distinct(rng, count, lambda: pools.made_up(rng, split))
+    words = _made_up(rng, split, count)
     return [word.lower() for word in words] if kind == "animal" else words
 
 

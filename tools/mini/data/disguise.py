@@ -119,6 +119,8 @@ def _mapping(rng, sample, share):
                 found[single] = word
                 found[plural] = word + "s" if plural != single else word
     known = _PLAIN | _TOOLS if sample.tools else _PLAIN
+    if sample.tools:  # all functions, or only the one that is wanted would have a strange name
+        said |= _words(tool["function"]["name"] for tool in sample.tools)
     for word in sorted(known & given & said):
         if word not in found and rng.random() < share:
             found[word] = _novel(rng, word)

@@ -183,6 +183,13 @@ def _table(rng, count, make_key, make_value):
     return table
 
 
+def _training_table(rng, count, form):
+    table = _table(rng, count, lambda: _training_key(rng), lambda: _training_value(rng, form))
+    if rng.random() < 0.5:
+        return dict(zip(table, pools.alike(rng, list(table.values()))))
+    return table
+
+
 def _question(rng, wordings, keys):
     """The question of training for some keys, with something before it at times."""
     text = " ".join(rng.choice(wordings).format(K=key) for key in keys)
@@ -197,8 +204,7 @@ def _train(rng, tokens, facts, distractors, thinking):
     a long text costs as much as all of its questions."""
     form = rng.choice(("code", "code", "owner", "owner", "place", "price", None, None))
     spec = _training_form(rng, form) if form else _coined_form(rng)
-    table = _table(rng, facts + distractors, lambda: _training_key(rng),
-                   lambda: _training_value(rng, form))
+    table = _training_table(rng, facts + distractors, form)
     told = [rng.choice(spec["said"]).format(K=key, V=value) for key, value in table.items()]
     told = [text[0].upper() + text[1:] for text in told]
     room = tokens - 60 - 24 * facts - sum(map(filler.estimate, told))

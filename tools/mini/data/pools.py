@@ -95,6 +95,22 @@ def coined(rng):
             return word
 
 
+def alike(rng, words):
+    """Training words, some of them with the first letters of one another: whoever copies one must
+    not go on with the rest of another. Words stay different, and of training."""
+    stems = [word[:rng.randint(2, 3)] for word in rng.sample(words, min(len(words), 3))]
+    out = []
+    for word in words:
+        stem = rng.choice(stems)
+        changed = stem + word[len(stem):]
+        good = (len(word) > len(stem) and word.isdigit() == stem.isdigit()
+                and changed not in out + words
+                and split_of(changed) == split_of(changed.lower()) == "train"
+                and changed.lower() not in HELDOUT_WORDS and not _UNWANTED.search(changed.lower()))
+        out.append(changed if good and rng.random() < 0.8 else word)
+    return out
+
+
 def made_up(rng, split):
     """A capitalised word that nobody has heard: Tolarn, Brevis, Shuka."""
     if split == "train" and rng.random() < 0.5:

@@ -201,7 +201,7 @@ def _no_call(rng, split, functions, thinking):
         question, answer, words = talk.pair(rng, split)
     else:
         other = make_function(rng, split, [function.name for function in functions])
-        if split == "train" and rng.random() < 0.4:
+        if split == "train" and rng.random() < 0.5:
             other = _near(rng, functions, other)
         question = _sentence(rng, split, _request(rng, other, _arguments(rng, split, other)))
         answer, words = f"I have no tool to {other.verb} a {other.noun}.", ["no tool", other.noun]
@@ -214,7 +214,7 @@ def _no_call(rng, split, functions, thinking):
 
 KINDS_DRAWN = {"train": ("call",) * 13 + ("result",) * 4 + ("none",) * 3,
                "heldout": ("call",) * 6 + ("result",) * 3 + ("none",)}
-EARLIER = (0, 0, 1, 2, 4)  # earlier exchanges of training where the model does not think
+EARLIER = (0, 0, 1, 3, 6)  # earlier exchanges of training where the model does not think
 
 
 def _earlier(rng, split, functions, thinking):
@@ -236,7 +236,7 @@ def _earlier(rng, split, functions, thinking):
 def generate(rng, split, thinking=None, kind=None):
     """kind: "call" (one or several), "result" or "none"; default mixed."""
     if thinking is None:
-        thinking = rng.random() < 0.5
+        thinking = rng.random() < (0.4 if split == "train" else 0.5)
     kind = kind or rng.choice(KINDS_DRAWN[split])
     functions = _functions(rng, split, rng.choice((1, 2, 2, 3, 3, 4, 5)))
     tools = [function.tool() for function in functions]
