@@ -78,6 +78,9 @@ __device__ __forceinline__ void store_shared_16(uint32_t smem, uint4 v) {
                "r"(v.w)
                : "memory");
 }
+__device__ __forceinline__ void store_shared_8(uint32_t smem, uint2 v) {
+  asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(smem), "r"(v.x), "r"(v.y) : "memory");
+}
 __device__ __forceinline__ void store_shared_4(uint32_t smem, uint32_t v) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(smem), "r"(v) : "memory");
 }

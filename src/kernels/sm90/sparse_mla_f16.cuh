@@ -1,15 +1,18 @@
-// Sparse MLA over e4m3 caches with fp32 sums, for tiles of 16 to 64 lines (heads of a row, or of
-// rows that share a gather). Tokens are the M side of S^T = K Q^T, channels that of O^T = V^T P^T,
-// so that the cached bytes are the operand that comes from registers: they lie in shared memory as
-// in the cache and are widened to f16 between ldmatrix and wgmma, for each of the two products
-// anew. Nothing is written back, a stage takes 41 KiB instead of 72, and few lines waste nothing.
+// Sparse MLA over e4m3 caches, for tiles of 16 to 64 lines (heads of a row, or of rows that share a
+// gather). Tokens are the M side of S^T = K Q^T, channels that of O^T = V^T P^T, so that the cached
+// bytes are the operand that comes from registers: they lie in shared memory as in the cache.
 // One block owns an item (row, split, head tile; or group) at a time; three or four warpgroups:
 //   producers  one bulk copy a token, kStages * 64 tokens ahead;
-//   scores     S (64 tokens x lines), softmax, P to shared memory (two buffers);
-//   outputs    one warpgroup up to 16 lines, two beyond: 512 or 256 channels x lines each.
-// e4m3 is exact in f16. Of layouts with scales, value * 16 is used, with 11 bits; 16 keeps scales
-// down to the smallest (1e-4 / 448) out of f16's subnormal range by and large.
-// This file: traits, shared memory, producers, queries.
+//   scores     S (64 tokens x lines), and nothing else: it is the longest chain;
+//   outputs    one warpgroup up to 16 lines, two beyond: softmax, a few threads a line, then O, 512
+//              or 256 channels x lines each.
+// For O, and with 64 lines for S, e4m3 is widened to f16, where it is exact, between ldmatrix and
+// wgmma. Of layouts with scales, value * 16 is used, with 11 bits; 16 keeps scales down to the
+// smallest (1e-4 / 448) out of f16's subnormal range by and large. With fewer lines, or fp8_query,
+// S is a product of e4m3: queries are the sum of two e4m3 terms (exact for bf16 but for values
+// below 2^-10 of the line's largest) or one. The tensor cores keep about 13 bits while they add
+// those, so a few steps are added up at a time, times the tokens' scales where there are some, then
+// in fp32. This file: traits, shared memory, producers, queries.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -30,14 +33,7 @@ constexpr int kTokens = kTileTokens;
 constexpr float kSlack = 14.0f;
 constexpr float kNoTop = -1e30f;  // the running maximum of a line that has seen no token
 
-// Named barriers. 1: the score warpgroup. Between it and output warpgroup `half`: weights are in
-// buffer `buffer`, or have been used.
-__device__ __forceinline__ int weights_full(int buffer, int half) { return 2 + buffer * 2 + half; }
-__device__ __forceinline__ int weights_empty(int buffer, int half) { return 6 + buffer * 2 + half; }
-// Between the output warpgroups and the producers: the stage has been used.
-__device__ __forceinline__ int stage_empty(uint32_t stage) { return 10 + static_cast<int>(stage); }
-
-// kFp8Query: queries are rounded to e4m3 and S is a product of e4m3.
+// kFp8Query: queries are rounded to e4m3.
 template <LatentLayout kLayout_, int kLines_, bool kGrouped_, bool kFp8Query_>
 struct Traits {
   static constexpr LatentLayout kLayout = kLayout_;
@@ -56,26 +52,44 @@ struct Traits {
   // An odd number of 16-byte chunks: ldmatrix meets no bank twice.
   static constexpr int kRowStride = kLayout == LatentLayout::kFp8_576 ? 592 : 656;
   static constexpr int kRopeOffset = kGroupScales ? 528 : 512;
+  // From a token's scales in shared memory to those of the eighth behind it.
+  static constexpr int kScaleStep = kGroupScales ? 8 * kRowStride : 32;
   static constexpr int kStageBytes = kTokens * kRowStride;
   static constexpr int kTileBytes = kLines * 128;  // of queries: 128 bytes of each line
-  static constexpr int kQueryBytes = (kFp8Query ? 5 : 9) * kTileBytes;
+  // Terms of e4m3 that a query has; 0: one of f16.
+  static constexpr int kTerms = kFp8Query ? 1 : kLines == 64 ? 0 : 2;
+  // Of queries: eight tiles of f16 or four a term of e4m3, then the roped channels: bf16, f16 or 64
+  // bytes a term.
+  static constexpr int kRopeTile = kTerms == 0 ? 8 : kTerms * 4;
+  static constexpr int kQueryBytes = (kRopeTile + 1) * kTileBytes;
+  // S of e4m3 in steps of 32 channels: kSteps in all, kGroup of them under way at a time (and as
+  // many loaded for the next), kChain added up by the tensor cores.
+  static constexpr int kSteps = kRopeBf16 ? 16 : 18;
+  static constexpr int kGroup = kFp8Query ? 3 : kScaled ? 4 : 2;
+  static constexpr int kChain = kFp8Query ? 18 : !kScaled ? 6 : kGroupScales ? 4 : 8;
   // Up to 16 lines: two blocks on a multiprocessor, so that two chains of scores and softmax run.
   static constexpr int kBlocks = kLines <= 16 ? 2 : 1;
   static constexpr int kOutputs = kLines <= 16 ? 1 : 2;  // warpgroups
   static constexpr int kThreads = 256 + kOutputs * 128;
-  static constexpr int kOtherBytes = 5120;  // what Shared has beside queries, weights and stages
+  // S is [line][64 tokens] in fp32, 2 KiB for 8 lines. With 64 lines weights take its place, the
+  // tile of 8 lines in the first half of theirs.
+  static constexpr int kScoreBytes = kLines * 256;
+  static constexpr bool kInPlace = kLines == 64;
+  static constexpr int kWeightBytes = kInPlace ? 0 : kTileBytes;
+  static constexpr int kWeightStride = kInPlace ? 2048 : 1024;  // of 8 lines
+  static constexpr int kThreadsOfLine = kOutputs * 128 / kLines;
+  static constexpr int kOtherBytes = 3584;  // what Shared has beside those, queries and stages
   static constexpr int kMostShared = 233472 / kBlocks - 1024;
   static constexpr int kRoom =
-      (kMostShared - kSwizzleBytes - kQueryBytes - 2 * kTileBytes - kOtherBytes) / kStageBytes;
+      (kMostShared - kSwizzleBytes - kQueryBytes - kScoreBytes - kWeightBytes - kOtherBytes) /
+      kStageBytes;
   static constexpr int kStages = kRoom < 4 ? kRoom : 4;
-  static constexpr int kScoreParts = kLines == 32 ? 2 : 1;  // of 32 channels, one behind the other
-  static_assert(kStages <= 4, "named barriers");
   static constexpr int kTiles = 8 / kOutputs;  // of 64 channels, of an output warpgroup
   static constexpr int kPairs = kLines / 8;    // of lines a thread holds: 8j + 2t, 8j + 2t + 1
   static constexpr float kUnit = kScaled ? 16.0f : 1.0f;  // widened latent channels over true ones
   static constexpr float kLargestScale = 65504.0f / 448 / kUnit;
   // Queries are scaled by a power of two a line, the largest magnitude to [2^e, 2^(e + 1)).
-  static constexpr int kQueryExponent = kFp8Query ? 7 : 14;
+  static constexpr int kQueryExponent = kTerms == 0 ? 14 : 7;
   // Registers of a thread by role; `kRegisters` are those of all four, or of three warpgroups.
   static constexpr int kRegisters = kBlocks == 2 ? 240 : 512;
   static constexpr int kProducerRegisters = kLines == 32 ? 40 : 24;
@@ -86,20 +100,22 @@ struct Traits {
 
 template <class T>
 struct Shared {
-  uint8_t q[T::kQueryBytes];    // tiles of [line][128 bytes]
-  uint8_t p[2][T::kTileBytes];  // f16 [line][64 tokens]
+  uint8_t q[T::kQueryBytes];  // tiles of [line][128 bytes]
+  uint8_t s[T::kScoreBytes];
+  uint8_t p[T::kWeightBytes];  // f16 [line][64 tokens], unless in place
   uint8_t kv[T::kStages][T::kStageBytes];
-  __half v_scale[2][T::kScales][kTokens];
-  float2 line[T::kLines];  // score to base-2 logit; running maximum of the logits
-  float reduce[4][T::kLines];
-  float rescale[2][T::kLines];
-  float inverse_sum[T::kLines];
+  __half v_scale[T::kScales][kTokens];
+  float scale[T::kLines];  // score to base-2 logit
+  float rescale[T::kLines];
+  float inverse_sum[2][T::kLines];
   float token_scale[T::kStages][T::kTokenScale ? kTokens : 1];
-  uint32_t moved[2];              // rescale holds something else than ones
-  uint16_t valid[T::kStages][4];  // a bit a token
+  alignas(16)
+      uint32_t moved[T::kOutputs * 4];  // a warp's part of rescale holds something else than ones
+  uint16_t valid[T::kStages][4];        // a bit a token
   Mbarrier full[T::kStages];
-  Mbarrier sum_full;
-  Mbarrier sum_empty;
+  Mbarrier empty[T::kStages];
+  Mbarrier scores_full;
+  Mbarrier scores_empty;  // and the weights' place, and V's scales
 };
 
 __device__ __forceinline__ uint32_t multiply_half2(uint32_t a, uint32_t b) {
@@ -191,19 +207,13 @@ struct Producer {
     open();
     next_block();
     next_block();
-    uint32_t stage = 0, step = 0;
-    for (; live; ++step) {
-      if (step >= T::kStages) wait_until_used(stage);
+    uint32_t stage = 0, parity = 1;
+    while (live) {
+      shared.empty[stage].wait(parity);
       copy(stage);
       next_block();
-      if (++stage == T::kStages) stage = 0;
+      if (++stage == T::kStages) stage = 0, parity ^= 1;
     }
-    // Nobody waits at a barrier when the block ends: the last stages, oldest first.
-    const uint32_t open_stages = min(step, uint32_t{T::kStages});
-    for (uint32_t k = open_stages; k > 0; --k) wait_until_used((step - k) % T::kStages);
-  }
-  __device__ __forceinline__ void wait_until_used(uint32_t stage) const {
-    named_barrier_sync(stage_empty(stage), 128 + T::kOutputs * 128);
   }
 };
 
@@ -215,50 +225,48 @@ __device__ __forceinline__ uint32_t max_of_magnitudes(uint32_t a, uint32_t b) {
 __device__ __forceinline__ float bf16_low(uint32_t v) { return __uint_as_float(v << 16); }
 __device__ __forceinline__ float bf16_high(uint32_t v) { return __uint_as_float(v & 0xffff0000u); }
 
-// 16 channels of a line, times up, as the B operand has them. As f16: channels 4i, 4i + 1 in the
-// first chunk and 4i + 2, 4i + 3 in the second one, the order in which four e4m3 come out of
-// ldmatrix. As e4m3: one chunk.
+// 16 channels of a line, times up, the 16-byte chunks `chunk` and on of its 128 bytes at `to`, or
+// the one chunk a term of e4m3, `term_bytes` apart. As f16: channels 4i, 4i + 1 in the first chunk
+// and 4i + 2, 4i + 3 in the second one, the order in which four e4m3 come out of ldmatrix.
 template <class T>
-__device__ __forceinline__ void store_channels(
-    const uint4& a, const uint4& b, float up, uint32_t line_at, int swizzle, int chunk) {
+__device__ __forceinline__ void store_channels(const uint4& a,
+                                               const uint4& b,
+                                               float up,
+                                               uint32_t to,
+                                               int chunk,
+                                               int swizzle,
+                                               int term_chunks) {
   const uint32_t words[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-  uint32_t out[8];
+  if constexpr (T::kTerms == 0) {
+    uint32_t out[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k)
+      out[k] = pack_half(bf16_low(words[k]) * up, bf16_high(words[k]) * up);
+    store_shared_16(to + ((chunk * 2 ^ swizzle) << 4), make_uint4(out[0], out[2], out[4], out[6]));
+    store_shared_16(to + (((chunk * 2 + 1) ^ swizzle) << 4),
+                    make_uint4(out[1], out[3], out[5], out[7]));
+    return;
+  }
+  uint32_t out[2][4] = {};
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
     const float low = bf16_low(words[k]) * up, high = bf16_high(words[k]) * up;
-    out[k] = T::kFp8Query ? f32x2_to_e4m3x2(low, high) : pack_half(low, high);
+    const uint16_t first = f32x2_to_e4m3x2(low, high);
+    out[0][k / 2] |= uint32_t{first} << (k % 2 * 16);
+    if constexpr (T::kTerms == 2) {
+      const uint32_t wide = e4m3x2_to_f16x2(first);
+      const float2 back = __half22float2(*reinterpret_cast<const __half2*>(&wide));
+      out[1][k / 2] |= uint32_t{f32x2_to_e4m3x2(low - back.x, high - back.y)} << (k % 2 * 16);
+    }
   }
-  if constexpr (T::kFp8Query) {
-    store_shared_16(line_at + ((chunk ^ swizzle) << 4),
-                    make_uint4(out[0] | out[1] << 16, out[2] | out[3] << 16, out[4] | out[5] << 16,
-                               out[6] | out[7] << 16));
-  } else {
-    store_shared_16(line_at + ((chunk ^ swizzle) << 4), make_uint4(out[0], out[2], out[4], out[6]));
-    store_shared_16(line_at + (((chunk + 1) ^ swizzle) << 4),
-                    make_uint4(out[1], out[3], out[5], out[7]));
+#pragma unroll
+  for (int term = 0; term < T::kTerms; ++term) {
+    // Whole tiles on, or within the line's 128 bytes.
+    const int tiles = term * term_chunks / 8;
+    store_shared_16(
+        to + tiles * T::kTileBytes + (((chunk + term * term_chunks % 8) ^ swizzle) << 4),
+        make_uint4(out[term][0], out[term][1], out[term][2], out[term][3]));
   }
-}
-
-// Brings an item's queries to the L2: the score warpgroup does nothing else while it loads them.
-template <class T>
-__device__ __forceinline__ void prefetch_queries(const SparseMlaCall& call, int64_t index) {
-  const int heads = call.p.num_heads;
-  int64_t row, lines = heads;
-  int head = 0;
-  if constexpr (T::kGrouped) {
-    row = int64_t{__ldg(call.list + index)} * call.groups.rows;
-    lines *= min(int64_t{call.groups.rows}, call.p.num_rows - row);
-  } else {
-    const int64_t piece = index / call.head_tiles, place = piece / call.num_splits;
-    row = call.list == nullptr ? place : __ldg(call.list + place);
-    head = static_cast<int>(index - piece * call.head_tiles) * T::kLines;
-    lines = min(heads - head, T::kLines);
-  }
-  const int64_t first = row * heads + head;
-  prefetch_bulk(static_cast<const __nv_bfloat16*>(call.p.q_latent) + first * kLatentDim,
-                static_cast<uint32_t>(lines) * kLatentDim * 2);
-  prefetch_bulk(static_cast<const __nv_bfloat16*>(call.p.q_rope) + first * kRopeDim,
-                static_cast<uint32_t>(lines) * kRopeDim * 2);
 }
 
 // The item's queries to shared memory, by the score warpgroup; lines that stand for no head are
@@ -268,6 +276,7 @@ __device__ __forceinline__ void load_queries(const SparseMlaCall& call,
                                              const TileItem& item,
                                              Shared<T>& shared) {
   constexpr int kAtOnce = T::kLines / 4 < 4 ? T::kLines / 4 : 4;
+  constexpr float kUnitOfS = T::kTerms == 0 ? T::kUnit : 1.0f;
   const int warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
   const uint32_t q = smem_address(shared.q);
   named_barrier_sync(1, 128);  // all warps are done with the item before
@@ -298,7 +307,8 @@ __device__ __forceinline__ void load_queries(const SparseMlaCall& call,
                                               max_of_magnitudes(raw[k][0].z, raw[k][0].w)),
                             max_of_magnitudes(max_of_magnitudes(raw[k][1].x, raw[k][1].y),
                                               max_of_magnitudes(raw[k][1].z, raw[k][1].w)));
-      const uint32_t all = max_of_magnitudes(pairs, rope[k]);
+      const uint32_t all =
+          T::kRopeBf16 && T::kTerms > 0 ? pairs : max_of_magnitudes(pairs, rope[k]);
       // Magnitudes order like their bits.
       const uint32_t high = __reduce_max_sync(0xffffffffu, max(all & 0xffff, all >> 16));
       const int exponent = static_cast<int>(high >> 7) - 127;
@@ -307,30 +317,31 @@ __device__ __forceinline__ void load_queries(const SparseMlaCall& call,
       const float up = __uint_as_float(static_cast<uint32_t>(shift + 127) << 23);
       if (lane == 0) {
         const float down = __uint_as_float(static_cast<uint32_t>(127 - shift) << 23);
-        shared.line[line] = make_float2(
-            call.p.softmax_scale * kLog2e * down * (call.p.cache_scale / T::kUnit), kNoTop);
+        shared.scale[line] = call.p.softmax_scale * kLog2e * down * call.p.cache_scale / kUnitOfS;
       }
-      constexpr int kLanesOfTile = T::kFp8Query ? 8 : 4;
-      store_channels<T>(raw[k][0], raw[k][1], up,
-                        q + lane / kLanesOfTile * T::kTileBytes + line * 128, line & 7,
-                        lane % kLanesOfTile * (T::kFp8Query ? 1 : 2));
-      const uint32_t rope_at = q + (T::kFp8Query ? 4 : 8) * T::kTileBytes + line * 128;
+      const uint32_t to = q + line * 128;
+      const int swizzle = line & 7;
+      constexpr int kLanesOfTile = T::kTerms == 0 ? 4 : 8;
+      store_channels<T>(raw[k][0], raw[k][1], up, to + lane / kLanesOfTile * T::kTileBytes,
+                        lane % kLanesOfTile, swizzle, 32);
+      const uint32_t rope_at = to + T::kRopeTile * T::kTileBytes;
       if constexpr (T::kRopeBf16) {
-        // Channels 2 * lane and the next; kUnit larger beside the latent ones.
+        // Channels 2 * lane and the next.
         store_shared_4(
-            rope_at + ((lane / 4 ^ (line & 7)) << 4) + lane % 4 * 4,
-            pack_bf16(bf16_low(rope[k]) * up * T::kUnit, bf16_high(rope[k]) * up * T::kUnit));
+            rope_at + ((lane / 4 ^ swizzle) << 4) + lane % 4 * 4,
+            pack_bf16(bf16_low(rope[k]) * up * kUnitOfS, bf16_high(rope[k]) * up * kUnitOfS));
       } else {
         uint32_t v[8];
 #pragma unroll
         for (int i = 0; i < 8; ++i) v[i] = __shfl_sync(0xffffffffu, rope[k], lane % 4 * 8 + i);
         if (lane < 4) {
           store_channels<T>(make_uint4(v[0], v[1], v[2], v[3]), make_uint4(v[4], v[5], v[6], v[7]),
-                            up, rope_at, line & 7, lane * (T::kFp8Query ? 1 : 2));
+                            up, rope_at, lane, swizzle, 4);
         }
       }
     }
   }
+  __syncwarp();
   fence_proxy_async();
   named_barrier_sync(1, 128);
 }

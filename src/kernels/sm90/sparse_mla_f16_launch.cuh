@@ -2,7 +2,6 @@
 #pragma once
 
 #include "kernels/sm90/sparse_mla_f16_outputs.cuh"
-#include "kernels/sm90/sparse_mla_f16_scores.cuh"
 
 namespace winnow::kernels::sm90 {
 namespace f16 {
@@ -15,9 +14,11 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
   if (threadIdx.x == 0) {
     for (int s = 0; s < T::kStages; ++s) {
       shared.full[s].init(T::kTokenScale ? 256 : 128);
+      // Here and below every thread that reads says so.
+      shared.empty[s].init(128 + 128 * T::kOutputs);
     }
-    shared.sum_full.init(128);
-    shared.sum_empty.init(4 * T::kOutputs);
+    shared.scores_full.init(128);
+    shared.scores_empty.init(128 * T::kOutputs);
     fence_mbarrier_init();
   }
   __syncthreads();

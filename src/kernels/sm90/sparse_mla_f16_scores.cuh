@@ -1,121 +1,161 @@
-// S, softmax and weights of sparse_mla_f16.cuh's kernel, by one warpgroup.
+// S of sparse_mla_f16.cuh's kernel, by one warpgroup.
 #pragma once
 
 #include "kernels/sm90/sparse_mla_f16.cuh"
 
 namespace winnow::kernels::sm90::f16 {
 
-// s (+)= 64 tokens x lines. rows: this lane's ldmatrix address in the stage; factor: f16x2, the
-// scales of tokens g and g + 8 of the warp. The caller waits for the products.
-// s[4j + c]: token g (c < 2) or g + 8 of the warp's 16, line 8j + 2t + c % 2.
+// s = 64 tokens x lines, widened to f16. rows: this lane's ldmatrix address in the stage; scales:
+// where the scales of token g of the warp lie, those of token g + 8 are kScaleStep bytes further
+// on. The caller waits for the products. s[4j + c]: token g (c < 2) or g + 8 of the warp's 16, line
+// 8j + 2t + c % 2.
 template <class T>
-__device__ __forceinline__ void multiply_scores(uint32_t rows,
-                                                uint64_t q,
-                                                const uint32_t (&factor)[2][T::kScales],
-                                                float (&s)[T::kLines / 2]) {
+__device__ __forceinline__ void multiply_widened(uint32_t rows,
+                                                 uint64_t q,
+                                                 uint32_t scales,
+                                                 float (&s)[T::kLines / 2]) {
   constexpr int kTile = T::kTileBytes >> 4;
-  if constexpr (T::kFp8Query) {
-    constexpr int kSteps = 18, kAhead = 3;
-    uint32_t a[kAhead * 2][4];
+  uint32_t factor[2][T::kScales];
+  if constexpr (T::kScaled) {
 #pragma unroll
-    for (int step = 0; step < kAhead; ++step) ldmatrix_x4(a[step], rows + step * 32);
+    for (int r = 0; r < 2; ++r) {
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      wgmma_fence();
-      wgmma_e4m3_rs(s, a[step % (kAhead * 2)], q + step / 4 * kTile + step % 4 * 2, step > 0);
-      wgmma_commit();
-      wgmma_wait<kAhead>();
-      if (step + kAhead < kSteps) {
-        ldmatrix_x4(a[(step + kAhead) % (kAhead * 2)], rows + (step + kAhead) * 32);
+      for (int k = 0; k < T::kScales; ++k) {
+        const float unit =
+            fminf(load_shared_f32(scales + r * T::kScaleStep + k * 4), T::kLargestScale) * T::kUnit;
+        factor[r][k] = pack_half(unit, unit);
       }
     }
-  } else {
-    // Groups of 32 * kParts channels, the roped ones first where they are bf16. Two groups of
-    // products are under way while the next one's operand is made; its bytes have been asked for
-    // two groups ago.
-    constexpr int kParts = T::kScoreParts, kSteps = kParts * 2;
-    constexpr int kRopeGroups = T::kRopeBf16 ? 2 / kParts : 0;
-    constexpr int kGroups = kRopeGroups + (T::kRopeBf16 ? 16 : 18) / kParts;
-    uint32_t a[3][kSteps][4], raw[2][kParts][4];
-    const auto fetch = [&](int group) {
+  }
+  // Groups of 32 * kParts channels, the roped ones first where they are bf16. Two groups of
+  // products are under way while the next one's operand is made; its bytes have been asked for
+  // two groups ago.
+  constexpr int kParts = 1, kSteps = kParts * 2;
+  constexpr int kRopeGroups = T::kRopeBf16 ? 2 / kParts : 0;
+  constexpr int kGroups = kRopeGroups + (T::kRopeBf16 ? 16 : 18) / kParts;
+  uint32_t a[3][kSteps][4], raw[2][kParts][4];
+  const auto fetch = [&](int group) {
 #pragma unroll
-      for (int i = 0; i < kParts; ++i) {
-        if (group < kGroups) {
-          ldmatrix_x4(raw[group % 2][i], rows + ((group - kRopeGroups) * kParts + i) * 32);
-        }
+    for (int i = 0; i < kParts; ++i) {
+      if (group < kGroups) {
+        ldmatrix_x4(raw[group % 2][i], rows + ((group - kRopeGroups) * kParts + i) * 32);
       }
-    };
-    const auto prepare = [&](int group) {
+    }
+  };
+  const auto prepare = [&](int group) {
 #pragma unroll
-      for (int k = 0; k < kSteps; ++k) {
-        uint32_t(&to)[4] = a[group % 3][k];
-        if (group < kRopeGroups) {
-          ldmatrix_x4(to, rows + T::kRopeOffset + (group * kSteps + k) * 32);
-          continue;
-        }
-        e4m3x4_to_f16x4(raw[group % 2][k / 2][k % 2 * 2], to[0], to[2]);
-        e4m3x4_to_f16x4(raw[group % 2][k / 2][k % 2 * 2 + 1], to[1], to[3]);
-        if constexpr (T::kScaled) {
-          const int scale = T::kGroupScales ? (group - kRopeGroups) * kParts / 4 : 0;
-#pragma unroll
-          for (int i = 0; i < 4; ++i) to[i] = multiply_half2(to[i], factor[i % 2][scale]);
-        }
+    for (int k = 0; k < kSteps; ++k) {
+      uint32_t(&to)[4] = a[group % 3][k];
+      if (group < kRopeGroups) {
+        ldmatrix_x4(to, rows + T::kRopeOffset + (group * kSteps + k) * 32);
+        continue;
       }
-      if (group >= kRopeGroups) fetch(group + 2);
-    };
-    fetch(kRopeGroups);
-    fetch(kRopeGroups + 1);
-    prepare(0);
+      e4m3x4_to_f16x4(raw[group % 2][k / 2][k % 2 * 2], to[0], to[2]);
+      e4m3x4_to_f16x4(raw[group % 2][k / 2][k % 2 * 2 + 1], to[1], to[3]);
+      if constexpr (T::kScaled) {
+        const int scale = T::kGroupScales ? (group - kRopeGroups) * kParts / 4 : 0;
 #pragma unroll
-    for (int group = 0; group < kGroups; ++group) {
-      wgmma_fence();
+        for (int i = 0; i < 4; ++i) to[i] = multiply_half2(to[i], factor[i % 2][scale]);
+      }
+    }
+    if (group >= kRopeGroups) fetch(group + 2);
+  };
+  fetch(kRopeGroups);
+  fetch(kRopeGroups + 1);
+  prepare(0);
 #pragma unroll
-      for (int k = 0; k < kSteps; ++k) {
-        if (group < kRopeGroups) {
-          wgmma_bf16_rs(s, a[group % 3][k], q + 8 * kTile + (group * kSteps + k) * 2,
-                        group + k > 0);
+  for (int group = 0; group < kGroups; ++group) {
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < kSteps; ++k) {
+      if (group < kRopeGroups) {
+        wgmma_bf16_rs(s, a[group % 3][k], q + T::kRopeTile * kTile + (group * kSteps + k) * 2,
+                      group + k > 0);
+      } else {
+        const int step = (group - kRopeGroups) * kSteps + k;
+        wgmma_f16_rs(s, a[group % 3][k], q + step / 4 * kTile + step % 4 * 2, group + k > 0);
+      }
+    }
+    wgmma_commit();
+    wgmma_wait<2>();
+    if (group + 1 < kGroups) prepare(group + 1);
+  }
+}
+
+// The same as a product of e4m3.
+template <class T>
+__device__ __forceinline__ void multiply_e4m3(uint32_t rows,
+                                              uint64_t q,
+                                              uint32_t scales,
+                                              float (&s)[T::kLines / 2]) {
+  constexpr int kTile = T::kTileBytes >> 4;
+  constexpr int kRopeGroups = T::kRopeBf16 ? 4 / T::kGroup : 0;  // of bf16, the first ones
+  constexpr int kGroups = kRopeGroups + T::kSteps / T::kGroup;
+  float part[T::kLines / 2];
+  uint32_t a[2][T::kGroup][4];
+  const auto fetch = [&](int group) {
+#pragma unroll
+    for (int i = 0; i < T::kGroup; ++i) {
+      const int at = group < kRopeGroups ? T::kRopeOffset + (group * T::kGroup + i) * 32
+                                         : ((group - kRopeGroups) * T::kGroup + i) * 32;
+      ldmatrix_x4(a[group % 2][i], rows + at);
+    }
+  };
+  fetch(0);
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    const int first = (group - kRopeGroups) * T::kGroup;
+    // What comes first needs no scale.
+    const bool direct = group < kRopeGroups || (!T::kRopeBf16 && first < T::kChain);
+    wgmma_fence();
+#pragma unroll
+    for (int i = 0; i < T::kGroup; ++i) {
+      const uint32_t(&operand)[4] = a[group % 2][i];
+      if (group < kRopeGroups) {
+        wgmma_bf16_rs(s, operand, q + T::kRopeTile * kTile + (group * T::kGroup + i) * 2,
+                      group + i > 0);
+        continue;
+      }
+      const int step = first + i;
+#pragma unroll
+      for (int term = 0; term < T::kTerms; ++term) {
+        const uint64_t at = step < 16 ? q + (term * 4 + step / 4) * kTile + step % 4 * 2
+                                      : q + T::kRopeTile * kTile + term * 4 + (step - 16) * 2;
+        const bool more = step % T::kChain + term > 0;
+        if (direct) {
+          wgmma_e4m3_rs(s, operand, at, more);
         } else {
-          const int step = (group - kRopeGroups) * kSteps + k;
-          wgmma_f16_rs(s, a[group % 3][k], q + step / 4 * kTile + step % 4 * 2, group + k > 0);
+          wgmma_e4m3_rs(part, operand, at, more);
         }
       }
-      wgmma_commit();
-      wgmma_wait<2>();
-      if (group + 1 < kGroups) prepare(group + 1);
+    }
+    wgmma_commit();
+    if (group + 1 < kGroups) {
+      wgmma_wait<1>();
+      fetch(group + 1);
+    }
+    if (direct || (first + T::kGroup) % T::kChain != 0) continue;
+    float scale[2] = {1.0f, 1.0f};
+    if constexpr (T::kScaled) {
+      const uint32_t at = scales + (T::kGroupScales ? first / T::kChain * 4 : 0);
+      scale[0] = load_shared_f32(at);
+      scale[1] = load_shared_f32(at + T::kScaleStep);
+    }
+    wgmma_wait<0>();
+    wgmma_pin(s);
+    wgmma_pin(part);
+#pragma unroll
+    for (int k = 0; k < T::kLines / 2; ++k) {
+      s[k] = T::kScaled ? fmaf(part[k], scale[k % 4 / 2], s[k]) : s[k] + part[k];
     }
   }
 }
 
-// Joins each value of the eight threads that hold the same lines, v[2j + c] of line 8j + 2t + c.
-// The results lie in v[0, kept): those of v[first, first + kept), in as many threads as need be.
-struct Joined {
-  int first;
-  int kept;
-  bool writes;  // one thread of those with the same results
-};
-template <int kCount, class F>
-__device__ __forceinline__ Joined join_lines(float (&v)[kCount], int lane, F f) {
-  Joined joined{.first = 0, .kept = kCount, .writes = true};
-  int count = kCount;
-#pragma unroll
-  for (int d = 16; d >= 4; d /= 2) {
-    const bool upper = (lane & d) != 0;
-    if (count > 1) {
-      count /= 2;
-#pragma unroll
-      for (int i = 0; i < kCount / 2; ++i) {
-        if (i >= count) continue;
-        const float other = __shfl_xor_sync(0xffffffffu, upper ? v[i] : v[i + count], d);
-        v[i] = f(upper ? v[i + count] : v[i], other);
-      }
-      joined.first += upper ? count : 0;
-    } else {
-      v[0] = f(v[0], __shfl_xor_sync(0xffffffffu, v[0], d));
-      joined.writes = joined.writes && !upper;
-    }
-  }
-  joined.kept = count;
-  return joined;
+// Where token `token` of line `line` lies in S: no two lanes meet at a bank, neither those that
+// write a token each nor those that read four.
+__device__ __forceinline__ uint32_t score_offset(int line, int token) {
+  const int swizzle = (line >> 1 & 3) << 3 ^ (line & 1) << 4;
+  return line * 256 + ((token ^ swizzle) << 2);
 }
 
 template <class T>
@@ -127,63 +167,21 @@ struct Scorer {
   const int thread = threadIdx.x % 128, warp = thread / 32, lane = thread % 32;
   const int g = lane / 4, t = lane % 4;
   TileItem item = {};
-  float sum[kPairs][2] = {};  // of this thread's tokens
 
-  // Scale and running maximum of lines 8j + 2t (x, y) and the next (z, w).
-  __device__ __forceinline__ void load_lines(float4 (&lines)[kPairs]) const {
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      lines[j] = *reinterpret_cast<const float4*>(&shared.line[j * 8 + t * 2]);
-    }
-  }
-  // One value a line, joined over the warp's tokens, to reduce[warp].
-  template <class F>
-  __device__ __forceinline__ void join(float (&v)[kPairs * 2], F f) {
-    const Joined joined = join_lines(v, lane, f);
-#pragma unroll
-    for (int i = 0; i < kPairs * 2; ++i) {
-      if (i >= joined.kept || !joined.writes) continue;
-      const int at = joined.first + i;
-      shared.reduce[warp][at / 2 * 8 + t * 2 + at % 2] = v[i];
-    }
-  }
   // Lane r: which of the warp's 16 tokens the group's row r chose.
   __device__ __forceinline__ uint32_t load_mask(int block) const {
     const int rows = call.groups.rows;
     const uint2* at = item.masks + block * rows + min(lane, rows - 1);
     return __ldg(reinterpret_cast<const uint16_t*>(at) + warp);
   }
-  __device__ __forceinline__ void load_factors(const uint8_t* stage_rows,
-                                               const float* token_scale,
-                                               uint32_t (&factor)[2][T::kScales]) const {
+  // What V is multiplied by. scales: as in multiply_widened.
+  __device__ __forceinline__ void store_factors(uint32_t scales) const {
+    if (t >= T::kScales) return;
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      const int token = warp * 16 + g + r * 8;
-      float scale[T::kScales];
-      if constexpr (T::kGroupScales) {
-        const float4 four =
-            *reinterpret_cast<const float4*>(stage_rows + token * T::kRowStride + 512);
-        scale[0] = four.x, scale[1] = four.y, scale[2] = four.z, scale[3] = four.w;
-      } else {
-        scale[0] = token_scale[token];
-      }
-#pragma unroll
-      for (int k = 0; k < T::kScales; ++k) {
-        const float unit = fminf(scale[k], T::kLargestScale) * T::kUnit;
-        factor[r][k] = pack_half(unit, unit);
-      }
-    }
-  }
-  __device__ __forceinline__ void store_factors(int buffer,
-                                                const uint32_t (&factor)[2][T::kScales]) const {
-    if (t != 0) return;
-#pragma unroll
-    for (int k = 0; k < T::kScales; ++k) {
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        shared.v_scale[buffer][k][warp * 16 + g + r * 8] =
-            __ushort_as_half(static_cast<uint16_t>(factor[r][k]));
-      }
+      const float scale = load_shared_f32(scales + r * T::kScaleStep + t * 4);
+      shared.v_scale[t][warp * 16 + g + r * 8] =
+          __float2half_rn(fminf(scale, T::kLargestScale) * T::kUnit);
     }
   }
   // Tokens that do not count get -inf.
@@ -199,146 +197,67 @@ struct Scorer {
       }
     }
   }
-  // The rare case that a logit passes a line's running maximum by far: all warps agree on the new
-  // one.
-  __device__ __forceinline__ void raise(const float (&s)[T::kLines / 2],
-                                        int buffer,
-                                        float4 (&lines)[kPairs]) {
-    float v[kPairs * 2];
+  // Base-2 logits.
+  __device__ __forceinline__ void store_scores(const float (&s)[T::kLines / 2],
+                                               const float2 (&scale)[kPairs]) const {
+    const uint32_t to = smem_address(shared.s);
+    const int token = warp * 16 + g;
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
-      v[j * 2] = fmaxf(s[j * 4], s[j * 4 + 2]) * lines[j].x;
-      v[j * 2 + 1] = fmaxf(s[j * 4 + 1], s[j * 4 + 3]) * lines[j].z;
-    }
-    join(v, [](float a, float b) { return fmaxf(a, b); });
-    named_barrier_sync(1, 128);
-    if (thread < T::kLines) {
-      const float high = fmaxf(fmaxf(shared.reduce[0][thread], shared.reduce[1][thread]),
-                               fmaxf(shared.reduce[2][thread], shared.reduce[3][thread]));
-      const float top = shared.line[thread].y;
-      float factor = 1.0f;
-      if (high > top + kSlack) {
-        factor = exp2_fast(top - high);
-        shared.line[thread].y = high;
-      }
-      shared.rescale[buffer][thread] = factor;
-    }
-    named_barrier_sync(1, 128);
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      const float2 factor =
-          *reinterpret_cast<const float2*>(&shared.rescale[buffer][j * 8 + t * 2]);
-      sum[j][0] *= factor.x;
-      sum[j][1] *= factor.y;
-    }
-    load_lines(lines);
-  }
-  // s becomes weights; in `buffer`, once it is free: weights, factors for O, V's scales.
-  __device__ __forceinline__ void soften(float (&s)[T::kLines / 2],
-                                         int buffer,
-                                         float4 (&lines)[kPairs]) {
-    float high = -INFINITY;
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      const float4 l = lines[j];
-      high = fmaxf(high, fmaf(fmaxf(s[j * 4], s[j * 4 + 2]), l.x, -l.y));
-      high = fmaxf(high, fmaf(fmaxf(s[j * 4 + 1], s[j * 4 + 3]), l.z, -l.w));
-    }
-    const bool moved = named_barrier_or(1, 128, high > kSlack);
-    if (moved) raise(s, buffer, lines);
-    if (thread == 0) shared.moved[buffer] = moved;
-    const int tile = lane / 8, row = lane % 8;
-    const uint32_t to = smem_address(shared.p[buffer]) + (tile / 2 * 8 + row) * 128 +
-                        ((warp * 2 + tile % 2) ^ row) * 16;
-    uint32_t low[kPairs], next[kPairs];  // tokens g and g + 8
-#pragma unroll
-    for (int j = 0; j < kPairs; ++j) {
-      const float4 l = lines[j];
 #pragma unroll
       for (int c = 0; c < 4; ++c) {
-        s[j * 4 + c] =
-            exp2_fast(fmaf(s[j * 4 + c], c % 2 == 0 ? l.x : l.z, c % 2 == 0 ? -l.y : -l.w));
-        sum[j][c % 2] += s[j * 4 + c];
-      }
-      low[j] = pack_half(s[j * 4], s[j * 4 + 1]);
-      next[j] = pack_half(s[j * 4 + 2], s[j * 4 + 3]);
-      if (j % 2 == 1) {
-        stmatrix_x4_trans(to + j / 2 * 2048, low[j - 1], next[j - 1], low[j], next[j]);
+        const float x = s[j * 4 + c] * (c % 2 == 0 ? scale[j].x : scale[j].y);
+        // The swizzle is the same for all j.
+        store_shared_4(to + j * 2048 + score_offset(t * 2 + c % 2, token + c / 2 * 8),
+                       __float_as_uint(x));
       }
     }
-  }
-  // Sums and log-sum-exps of the item.
-  __device__ __forceinline__ void finish(uint32_t items) {
-    float v[kPairs * 2];
-#pragma unroll
-    for (int i = 0; i < kPairs * 2; ++i) v[i] = sum[i / 2][i % 2];
-    join(v, [](float a, float b) { return a + b; });
-    named_barrier_sync(1, 128);
-    shared.sum_empty.wait((items & 1) ^ 1);
-    if (thread < T::kLines) {
-      const float l = shared.reduce[0][thread] + shared.reduce[1][thread] +
-                      shared.reduce[2][thread] + shared.reduce[3][thread];
-      shared.inverse_sum[thread] = l > 0 ? call.p.cache_scale / (l * T::kUnit) : 0.0f;
-      const float lse = l > 0 ? shared.line[thread].y + log2_fast(l) : -INFINITY;
-      int64_t index;
-      if (tile_line<T::kGrouped, T::kLines>(call, item, thread, index)) {
-        if (!T::kGrouped && call.num_splits > 1) {
-          call.partial_lse[partial_index(call, item, thread)] = lse;
-        } else if (call.p.lse != nullptr) {
-          call.p.lse[index] = lse * kLn2;
-        }
-      }
-    }
-    shared.sum_full.arrive();
   }
 
-  __device__ __forceinline__ void wait_until_used(int buffer) const {
-    named_barrier_sync(weights_empty(buffer, 0), 256);
-    if (T::kOutputs == 2) named_barrier_sync(weights_empty(buffer, 1), 256);
-  }
   __device__ __forceinline__ void run() {
     const int tile = lane / 8;
     const uint32_t row_at = (warp * 16 + tile % 2 * 8 + lane % 8) * T::kRowStride + tile / 2 * 16;
     const uint64_t q = wgmma_descriptor(smem_address(shared.q));
-    uint32_t stage = 0, parity = 0, step = 0, items = 0;
+    uint32_t stage = 0, parity = 0, step = 0;
     const int64_t num_items = sparse_mla_items(call);
-    for (int64_t i = blockIdx.x; i < num_items; i += gridDim.x, ++items) {
+    for (int64_t i = blockIdx.x; i < num_items; i += gridDim.x) {
       item = tile_item<T::kGrouped, T::kLines>(call, i);
       const int blocks = item.blocks();
       load_queries<T>(call, item, shared);
-      if (thread == 0 && i + gridDim.x < num_items) prefetch_queries<T>(call, i + gridDim.x);
-#pragma unroll
-      for (int j = 0; j < kPairs; ++j) sum[j][0] = sum[j][1] = 0;
+      if (thread == 0 && i + gridDim.x < num_items) {
+        prefetch_queries<T::kGrouped, T::kLines>(call, i + gridDim.x);
+      }
       uint32_t mask = T::kGrouped && blocks > 0 ? load_mask(0) : 0;
       for (int block = 0; block < blocks; ++block, ++step) {
-        const int buffer = static_cast<int>(step & 1);
         shared.full[stage].wait(parity);
-        uint32_t factor[2][T::kScales];
-        if constexpr (T::kScaled) {
-          load_factors(shared.kv[stage], shared.token_scale[stage], factor);
-        }
-        float s[T::kLines / 2];
-        multiply_scores<T>(smem_address(shared.kv[stage]) + row_at, q, factor, s);
+        const int token = warp * 16 + g;
+        const uint32_t scales = T::kTokenScale
+                                    ? smem_address(shared.token_scale[stage] + token)
+                                    : smem_address(shared.kv[stage]) + token * T::kRowStride + 512;
         const uint32_t now = T::kGrouped ? mask : shared.valid[stage][warp];
         if (T::kGrouped && block + 1 < blocks) mask = load_mask(block + 1);
-        float4 lines[kPairs];
-        load_lines(lines);
+        float s[T::kLines / 2];
+        const uint32_t rows = smem_address(shared.kv[stage]) + row_at;
+        if constexpr (T::kTerms == 0) {
+          multiply_widened<T>(rows, q, scales, s);
+        } else {
+          multiply_e4m3<T>(rows, q, scales, s);
+        }
+        float2 scale[kPairs];
+#pragma unroll
+        for (int j = 0; j < kPairs; ++j) {
+          scale[j] = *reinterpret_cast<const float2*>(&shared.scale[j * 8 + t * 2]);
+        }
         wgmma_wait<0>();
         wgmma_pin(s);
         mask_out(now, s);
-        if (step >= 2) wait_until_used(buffer);
-        if constexpr (T::kScaled) store_factors(buffer, factor);
-        soften(s, buffer, lines);
-        fence_proxy_async();
-        named_barrier_arrive(weights_full(buffer, 0), 256);
-        if (T::kOutputs == 2) named_barrier_arrive(weights_full(buffer, 1), 256);
+        shared.scores_empty.wait((step & 1) ^ 1);
+        store_scores(s, scale);
+        if constexpr (T::kScaled) store_factors(scales);
+        shared.scores_full.arrive();
+        shared.empty[stage].arrive();
         if (++stage == T::kStages) stage = 0, parity ^= 1;
       }
-      finish(items);
-    }
-    // Nobody waits at a barrier when the block ends.
-    for (uint32_t last = step < 2 ? 0 : step - 2; last < step; ++last) {
-      wait_until_used(static_cast<int>(last & 1));
     }
   }
 };

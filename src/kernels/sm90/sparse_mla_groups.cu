@@ -4,6 +4,7 @@
 // bit a token and row, in windows of 2,048 occurring pages. All results are functions of the sets
 // alone; only the order of the two lists varies from run to run, and no result hangs on it.
 #include <algorithm>
+#include <bit>
 
 #include "kernels/sm90/sparse_mla.cuh"
 
@@ -16,6 +17,9 @@ constexpr int kPerThread = kMostGroupEntries / kThreads;
 constexpr int kAtOnce = 8;  // entries under way a thread
 constexpr int kWindowPages = 2048;
 constexpr int kBlockTokens = 64;
+// Every so many slots one is looked at to guess a union's size.
+constexpr int kSampleStep = 8;
+constexpr int kMostSampleBits = 1 << 17;
 
 struct GroupCall {
   SparseMlaCall call;
@@ -23,6 +27,7 @@ struct GroupCall {
   int32_t window_pages;  // at most kWindowPages
   int32_t bits_words;    // room for the bits, and before them for a byte a page
   int32_t percent;
+  uint32_t sample_mask;  // bits of the sample's map, a power of two, less one
 };
 
 struct Scan {
@@ -45,6 +50,15 @@ __device__ __forceinline__ Scan block_scan(int32_t value, int32_t* sums) {
   const int32_t total = __reduce_add_sync(0xffffffffu, of_warp);
   const int32_t before = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
   return {before + sum - value, total};
+}
+
+// The line's rest, which this thread and its neighbours want next, comes to the L2 as well.
+__device__ __forceinline__ int4 load_four(const int32_t* from) {
+  int4 v;
+  asm("ld.global.nc.L2::128B.v4.s32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+      : "l"(from));
+  return v;
 }
 
 template <int kRows>
@@ -72,6 +86,8 @@ struct Builder {
   // [window_pages] the occurring pages of the window
   __device__ __forceinline__ int32_t* page_of() const { return order() + c.call.groups.limit; }
   __device__ __forceinline__ int32_t* sums() const { return page_of() + c.window_pages; }
+  // [2] slots of the sample that the rows name, and different ones among them
+  __device__ __forceinline__ int32_t* sample() const { return sums() + kWarps; }
 
   // Local number of a page among those that occur.
   __device__ __forceinline__ int32_t local_page(int32_t page) const {
@@ -99,7 +115,7 @@ struct Builder {
       if (vectors && at + kAtOnce <= end) {
 #pragma unroll
         for (int i = 0; i < kAtOnce; i += 4) {
-          const int4 four = __ldg(reinterpret_cast<const int4*>(from + at + i));
+          const int4 four = load_four(from + at + i);
           v[i] = four.x, v[i + 1] = four.y, v[i + 2] = four.z, v[i + 3] = four.w;
         }
       } else {
@@ -111,7 +127,16 @@ struct Builder {
     }
   }
 
-  // Returns how many pages occur.
+  // Most groups that do not share are far from it: a sample of their slots says so. Its standard
+  // deviation is at most sqrt(size) / 2 slots; who is nearer than three of those is looked at in
+  // full.
+  __device__ __forceinline__ bool is_hopeless() const {
+    const int64_t size = sample()[0];
+    const int64_t beyond = int64_t{sample()[1]} * 100 - size * c.percent;
+    return beyond > 0 && 4 * beyond * beyond > 9 * 100 * 100 * size;
+  }
+
+  // Returns how many pages occur; -1: the rows name too many different slots, by a guess.
   __device__ __forceinline__ int32_t rank_pages() {
     // A byte a page first, in the room of the bits: plain stores, where atomics on few words
     // collide.
@@ -119,13 +144,34 @@ struct Builder {
     for (int w = threadIdx.x; w < c.page_words * 2; w += kThreads) {
       reinterpret_cast<uint4*>(bits())[w] = make_uint4(0, 0, 0, 0);
     }
+    auto* seen = reinterpret_cast<uint32_t*>(order());
+    for (uint32_t w = threadIdx.x; w <= c.sample_mask / 32; w += kThreads) seen[w] = 0;
+    if (threadIdx.x < 2) sample()[threadIdx.x] = 0;
     __syncthreads();
     named = 0;
+    int32_t sampled = 0, different = 0;
+    const auto look_at = [&](int32_t slot) {
+      if (!slot_is_valid(c.call, slot)) return;
+      flags[slot >> 6] = 1;
+      ++named;
+      if (slot % kSampleStep != 0) return;
+      const uint32_t at = static_cast<uint32_t>(slot / kSampleStep) & c.sample_mask;
+      const uint32_t bit = 1u << (at & 31);
+      ++sampled;
+      if ((atomicOr(seen + (at >> 5), bit) & bit) == 0) ++different;
+    };
     for_pairs([&](int32_t first, int32_t second) {
-      if (slot_is_valid(c.call, first)) flags[first >> 6] = 1, ++named;
-      if (slot_is_valid(c.call, second)) flags[second >> 6] = 1, ++named;
+      look_at(first);
+      look_at(second);
     });
+    sampled = __reduce_add_sync(0xffffffffu, sampled);
+    different = __reduce_add_sync(0xffffffffu, different);
+    if (threadIdx.x % 32 == 0) {
+      atomicAdd(sample(), sampled);
+      atomicAdd(sample() + 1, different);
+    }
     __syncthreads();
+    if (is_hopeless()) return -1;
     for (int w = threadIdx.x / 32; w < c.page_words; w += kWarps) {
       const uint32_t word = __ballot_sync(0xffffffffu, flags[w * 32 + threadIdx.x % 32] != 0);
       if (threadIdx.x % 32 == 0) pages()[w].x = word;
@@ -246,24 +292,32 @@ struct Builder {
     __syncthreads();
   }
 
+  // What the union's size is, or a size beyond the limit.
+  __device__ __forceinline__ int32_t build(int32_t num_pages) {
+    const int32_t limit = c.call.groups.limit;
+    int32_t size = 0;  // so far, whole blocks of earlier windows
+    for (int32_t first = 0; first < num_pages && size <= limit; first += c.window_pages) {
+      const int32_t start = (size + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
+      mark(first);
+      const int32_t count = compact(min(num_pages - first, c.window_pages), limit - start);
+      size = start + count;
+      if (size <= limit) emit(start, count);
+    }
+    return size;
+  }
   __device__ __forceinline__ void run() {
     const SparseMlaGroups& groups = c.call.groups;
     const int32_t num_pages = rank_pages();
-    const int32_t total = block_scan(named, sums()).total;
-    int32_t size = 0;  // so far, whole blocks of earlier windows
-    bool fits = true;
-    for (int32_t first = 0; first < num_pages && fits; first += c.window_pages) {
-      const int32_t start = (size + kBlockTokens - 1) / kBlockTokens * kBlockTokens;
-      mark(first);
-      const int32_t count = compact(min(num_pages - first, c.window_pages), groups.limit - start);
-      fits = start + count <= groups.limit;
-      if (fits) emit(start, count);
-      size = start + count;
+    int32_t size = 0;
+    bool shared_gather = num_pages >= 0;
+    if (shared_gather) {
+      const int32_t total = block_scan(named, sums()).total;
+      size = build(num_pages);
+      // Fewer bits than entries: some row names a slot twice, which a mask cannot say.
+      const bool distinct = block_scan(named - marked, sums()).total == 0;
+      shared_gather =
+          size <= groups.limit && distinct && int64_t{size} * 100 <= int64_t{total} * c.percent;
     }
-    // Fewer bits than entries: some row names a slot twice, which a mask cannot say.
-    const bool distinct = block_scan(named - marked, sums()).total == 0;
-    const bool shared_gather =
-        fits && distinct && int64_t{size} * 100 <= int64_t{total} * c.percent;
     if (threadIdx.x != 0) return;
     if (shared_gather) {
       groups.sizes[group] = size;
@@ -286,7 +340,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 template <int kRows>
 cudaError_t launch(const GroupCall& c, int64_t num_groups, cudaStream_t stream) {
-  const int bytes = (c.bits_words + c.call.groups.limit + c.window_pages + kWarps) * 4 +
+  const int bytes = (c.bits_words + c.call.groups.limit + c.window_pages + kWarps + 2) * 4 +
                     (c.page_words + 1) / 2 * 16;
   const auto kernel = sparse_mla_groups_kernel<kRows>;
   const cudaError_t error =
@@ -305,11 +359,15 @@ cudaError_t launch_sparse_mla_groups(const SparseMlaCall& call,
   if (error != cudaSuccess) return error;
   const int32_t page_words = static_cast<int32_t>(layout::ceil_div(call.p.num_pages, 32));
   const int32_t window_pages = std::min(kWindowPages, page_words * 32);
+  const auto most_bits = static_cast<uint32_t>(
+      std::min<int64_t>({kMostSampleBits, int64_t{call.groups.limit} * 32,
+                         std::max<int64_t>(call.num_slots / kSampleStep, 32)}));
   const GroupCall c{.call = call,
                     .page_words = page_words,
                     .window_pages = window_pages,
                     .bits_words = std::max(window_pages * 2 * plan.group_rows, page_words * 8),
-                    .percent = plan.group_percent};
+                    .percent = plan.group_percent,
+                    .sample_mask = std::bit_floor(most_bits) - 1};
   const int64_t num_groups = layout::ceil_div(call.p.num_rows, plan.group_rows);
   switch (plan.group_rows) {
     case 8:

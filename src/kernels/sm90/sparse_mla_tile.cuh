@@ -2,6 +2,7 @@
 // a gather. What the tile kernels of sparse MLA have in common.
 #pragma once
 
+#include "kernels/device/async_copy.cuh"
 #include "kernels/sm90/sparse_mla.cuh"
 
 namespace winnow::kernels::sm90 {
@@ -69,6 +70,28 @@ __device__ __forceinline__ bool tile_line(const SparseMlaCall& call,
   }
   index = row * call.p.num_heads + head;
   return head < call.p.num_heads && row < call.p.num_rows;
+}
+
+// Brings an item's queries to the L2: whoever loads them does nothing else meanwhile.
+template <bool kGrouped, int kLines>
+__device__ __forceinline__ void prefetch_queries(const SparseMlaCall& call, int64_t index) {
+  const int heads = call.p.num_heads;
+  int64_t row, lines = heads;
+  int head = 0;
+  if constexpr (kGrouped) {
+    row = int64_t{__ldg(call.list + index)} * call.groups.rows;
+    lines *= min(int64_t{call.groups.rows}, call.p.num_rows - row);
+  } else {
+    const int64_t piece = index / call.head_tiles, place = piece / call.num_splits;
+    row = call.list == nullptr ? place : __ldg(call.list + place);
+    head = static_cast<int>(index - piece * call.head_tiles) * kLines;
+    lines = min(heads - head, kLines);
+  }
+  const int64_t first = row * heads + head;
+  prefetch_bulk(static_cast<const __nv_bfloat16*>(call.p.q_latent) + first * kLatentDim,
+                static_cast<uint32_t>(lines) * kLatentDim * 2);
+  prefetch_bulk(static_cast<const __nv_bfloat16*>(call.p.q_rope) + first * kRopeDim,
+                static_cast<uint32_t>(lines) * kRopeDim * 2);
 }
 
 // Of a line's partial result, where rows are split.

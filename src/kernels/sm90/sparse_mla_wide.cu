@@ -4,7 +4,8 @@
 //   producers  bring 64 tokens a stage into swizzled tiles (2 stages);
 //   scores     S = Q K^T (64 x 64, 576 deep), softmax, P to shared memory;
 //   outputs    two warpgroups, O[64 x 256] each, O += P V with V read from the same stage.
-// A stage is handed back in quarters of 16 tokens, so that the next gather starts while P V runs.
+// A stage comes and goes in two parts, so that the next gather starts while P V runs and S while it
+// lands.
 // Rows that share a gather go through the union of their tokens, each with a bit mask of its own.
 #include "kernels/device/wgmma.cuh"
 #include "kernels/sm90/sparse_mla_wide_gather.cuh"
@@ -13,9 +14,18 @@ namespace winnow::kernels::sm90 {
 namespace wide {
 namespace {
 
-__device__ __forceinline__ void wait_until_used() {
-  named_barrier_sync(weights_empty(0), 256);
-  named_barrier_sync(weights_empty(1), 256);
+// One part of S; its tokens are there.
+__device__ __forceinline__ void multiply_part(uint64_t q, uint64_t k, int part, float (&s)[32]) {
+  wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < tiles_of(part); ++i) {
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+      const int at = (tile_of(part, i) * kTileBytes + step * 32) >> 4;
+      wgmma_bf16_ss(s, q + at, k + at, part + i + step > 0);
+    }
+  }
+  wgmma_commit();
 }
 
 template <bool kGrouped>
@@ -25,7 +35,7 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
   // Rows of the group that this thread's two lines belong to.
   const int heads = kGrouped ? kLines / call.groups.rows : 1;
   const int mask_at[2] = {thread / 32 * 16 / heads, (thread / 32 * 16 + 8) / heads};
-  const uint32_t p_to = smem_address(shared.p) + row * 128 + t * 4;
+  const uint32_t p_to = smem_address(shared.kv) + kRopeTile * kTileBytes + row * 128 + t * 4;
   uint32_t step = 0, items = 0;
   const int64_t num_items = sparse_mla_items(call);
   for (int64_t i = blockIdx.x; i < num_items; i += gridDim.x, ++items) {
@@ -43,22 +53,16 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
     float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
     for (int block = 0; block < blocks; ++block, ++step) {
       const uint32_t stage = step % kStages;
-      shared.full[stage].wait((step / kStages) & 1);
-      fence_proxy_async();
+      const uint32_t parity = (step / kStages) & 1;
       float s[32];
       const uint64_t k_tile = wgmma_descriptor(smem_address(shared.kv[stage]));
       const uint64_t q_tile = wgmma_descriptor(smem_address(shared.q));
-      wgmma_fence();
 #pragma unroll
-      for (int tile = 0; tile < kTiles; ++tile) {
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-          const uint64_t b = k_tile + ((tile * kTileBytes + k * 32) >> 4);
-          const uint64_t a = q_tile + ((tile * kTileBytes + k * 32) >> 4);
-          wgmma_bf16_ss(s, a, b, tile + k > 0);
-        }
+      for (int part = 0; part < kParts; ++part) {
+        shared.full[stage][part].wait(parity);
+        fence_proxy_async();
+        multiply_part(q_tile, k_tile, part, s);
       }
-      wgmma_commit();
       uint2 chosen[2] = {masks[0], masks[1]};
       if constexpr (kGrouped) {
         if (block + 1 < blocks) {
@@ -67,6 +71,7 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
         }
       }
       const uint4 valid = *reinterpret_cast<const uint4*>(shared.valid[stage]);
+      shared.empty[stage][1].wait(parity ^ 1);  // long since: the factors of then have been read
       wgmma_wait<0>();
       wgmma_pin(s);
       if constexpr (kGrouped) {
@@ -100,13 +105,15 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
         for (int n = 0; n < 8; ++n) {
           high = fmaxf(high, fmaxf(s[n * 4 + r * 2], s[n * 4 + r * 2 + 1]));
         }
-        high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, 1));
-        high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, 2));
         high *= scale;
         factor[r] = 1.0f;
-        if (high > top[r] + kMaxSlack) {
-          if (block > 0) factor[r] = exp2_fast(top[r] - high);
-          top[r] = high;
+        if (__any_sync(0xffffffffu, high > top[r] + kMaxSlack)) {
+          high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, 1));
+          high = fmaxf(high, __shfl_xor_sync(0xffffffffu, high, 2));
+          if (high > top[r] + kMaxSlack) {
+            if (block > 0) factor[r] = exp2_fast(top[r] - high);
+            top[r] = high;
+          }
         }
         const float base = top[r] == -INFINITY ? 0.0f : top[r];
         float added = 0;
@@ -121,20 +128,22 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
         }
         sum[r] = sum[r] * factor[r] + added;
       }
-      if (step > 0) wait_until_used();
+      // The weights take the place of the rope tile, which all warps have used.
+      shared.empty[stage][1].arrive();
+      named_barrier_sync(1, 128);
+      const uint32_t to = p_to + stage * kStageBytes;
 #pragma unroll
       for (int n = 0; n < 8; ++n) {
-        const uint32_t at = p_to + ((n ^ g) << 4);
+        const uint32_t at = to + ((n ^ g) << 4);
         store_shared_4(at, pack_bf16(s[n * 4], s[n * 4 + 1]));
         store_shared_4(at + 8 * 128, pack_bf16(s[n * 4 + 2], s[n * 4 + 3]));
       }
       if (t == 0) {
-        shared.rescale[row] = factor[0];
-        shared.rescale[row + 8] = factor[1];
+        shared.rescale[stage][row] = factor[0];
+        shared.rescale[stage][row + 8] = factor[1];
       }
       fence_proxy_async();
-      named_barrier_arrive(weights_full(0), 256);
-      named_barrier_arrive(weights_full(1), 256);
+      shared.weights[stage].arrive();
     }
     shared.sum_empty.wait((items & 1) ^ 1);
 #pragma unroll
@@ -156,7 +165,6 @@ __device__ __forceinline__ void score(const SparseMlaCall& call, Shared& shared)
     }
     shared.sum_full.arrive();
   }
-  if (step > 0) wait_until_used();  // nobody waits at a barrier when the block ends
 }
 
 // o[n / 16][n % 16 * 4 + 2r + c] is tile line row + 8r, column 8n + 2t + c of this warpgroup's 256.
@@ -227,8 +235,8 @@ __device__ __forceinline__ void accumulate(const SparseMlaCall& call, Shared& sh
     }
     for (int block = 0; block < blocks; ++block, ++step) {
       const uint32_t stage = step % kStages;
-      named_barrier_sync(weights_full(half), 256);
-      const float f0 = shared.rescale[row], f1 = shared.rescale[row + 8];
+      shared.weights[stage].wait((step / kStages) & 1);
+      const float f0 = shared.rescale[stage][row], f1 = shared.rescale[stage][row + 8];
       if (__any_sync(0xffffffffu, f0 != 1.0f || f1 != 1.0f)) {
 #pragma unroll
         for (int n = 0; n < 16; ++n) {
@@ -241,36 +249,31 @@ __device__ __forceinline__ void accumulate(const SparseMlaCall& call, Shared& sh
           }
         }
       }
-      const uint64_t p = wgmma_descriptor(smem_address(shared.p));
-      const uint64_t v =
-          wgmma_descriptor(smem_address(shared.kv[stage]) + half * 4 * kTileBytes, kTileBytes);
+      const uint32_t tiles = smem_address(shared.kv[stage]);
+      const uint64_t p = wgmma_descriptor(tiles + kRopeTile * kTileBytes);
+      const uint64_t v = wgmma_descriptor(tiles + half * 4 * kTileBytes, kTileBytes);
       wgmma_pin(o[0]);
       wgmma_pin(o[1]);
       wgmma_fence();
 #pragma unroll
-      for (int q = 0; q < kQuarters; ++q) {
-        const uint64_t a = p + ((q * 32) >> 4), b = v + ((q * 2048) >> 4);
-        const uint64_t b_far = b + ((2 * kTileBytes) >> 4);
-        wgmma_bf16_ss_nt(o[0], a, b, block + q > 0);
-        wgmma_bf16_ss_nt(o[1], a, b_far, block + q > 0);
+      for (int part = 0; part < kParts; ++part) {
+#pragma unroll
+        for (int q = 0; q < kQuarters; ++q) {
+          wgmma_bf16_ss_nt(o[part], p + ((q * 32) >> 4),
+                           v + ((part * 2 * kTileBytes + q * 2048) >> 4), block + q > 0);
+        }
         wgmma_commit();
       }
-      wgmma_wait<3>();
-      if (lane == 0) shared.empty[stage][0].arrive();
-      wgmma_wait<2>();
-      if (lane == 0) shared.empty[stage][1].arrive();
       wgmma_wait<1>();
-      if (lane == 0) shared.empty[stage][2].arrive();
+      shared.empty[stage][0].arrive();
       wgmma_wait<0>();
       wgmma_pin(o[0]);
       wgmma_pin(o[1]);
-      if (lane == 0) shared.empty[stage][3].arrive();
-      named_barrier_arrive(weights_empty(half), 256);
+      shared.empty[stage][1].arrive();
     }
     shared.sum_full.wait(items & 1);
     const float inverse[2] = {shared.inverse_sum[row], shared.inverse_sum[row + 8]};
-    __syncwarp();
-    if (lane == 0) shared.sum_empty.arrive();
+    shared.sum_empty.arrive();
     store_outputs<kGrouped>(call, item, o, inverse, row, half * 256);
   }
 }
@@ -282,11 +285,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   auto& shared = swizzle_aligned<Shared>(raw);
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
-      shared.full[s].init(128 + 4);
-      for (int q = 0; q < kQuarters; ++q) shared.empty[s][q].init(8);
+      // Whoever reads what the other side writes again says so, thread by thread.
+      shared.full[s][0].init(128);
+      shared.full[s][1].init(128 + 4);
+      shared.empty[s][0].init(256);
+      shared.empty[s][1].init(128 + 256);
+      shared.weights[s].init(128);
     }
     shared.sum_full.init(128);
-    shared.sum_empty.init(8);
+    shared.sum_empty.init(256);
     fence_mbarrier_init();
   }
   __syncthreads();

@@ -1,5 +1,5 @@
 // How cached tokens and queries come into the shared memory of the wide sparse MLA kernel: bf16
-// rows by cp.async as they are. sparse_mla_wide.cuh includes it.
+// rows by cp.async as they are. sparse_mla_wide.cu includes it.
 #pragma once
 
 #include "kernels/device/async_copy.cuh"
@@ -13,10 +13,11 @@ constexpr int kLines = 64;            // of the tile: heads of a row, or of seve
 constexpr int kTokens = kTileTokens;  // of a stage
 constexpr int kRowBytes = 1152;
 constexpr int kStages = 2;
-constexpr int kQuarters = 4;  // of a stage, 16 tokens each: one k step of P V
-constexpr int kTiles = 9;     // of 64 channels: 8 latent, 1 rope
+constexpr int kTiles = 9;  // of 64 channels: 8 latent, 1 rope
+constexpr int kRopeTile = 8;
 constexpr int kTileBytes = 64 * 128;
 constexpr int kStageBytes = kTiles * kTileBytes;
+constexpr int kQuarters = 4;  // of a stage's tokens, 16 each: one k step of P V
 constexpr int kThreads = 512;
 // Registers of a thread by role; they add up to the 512 that four warpgroups have.
 constexpr int kProducerRegisters = 40;
@@ -24,20 +25,24 @@ constexpr int kScoreRegisters = 152;
 constexpr int kOutputRegisters = 160;
 static_assert(kProducerRegisters + kScoreRegisters + 2 * kOutputRegisters == 512);
 
-// Named barriers. 1: the score warpgroup. Between it and output warpgroup `half`: the weights are
-// there, or have been used.
-__device__ __forceinline__ int weights_full(int half) { return 2 + half; }
-__device__ __forceinline__ int weights_empty(int half) { return 4 + half; }
+// A stage comes and goes in two parts: the first 128 columns of both output warpgroups, then their
+// other ones and the rope tile.
+constexpr int kParts = 2;
+__device__ constexpr int tiles_of(int part) { return 4 + part; }
+__device__ constexpr int tile_of(int part, int i) {
+  return i == 4 ? kRopeTile : i / 2 * 4 + part * 2 + i % 2;
+}
 
 struct Shared {
+  // Once S is there, the rope tile of a stage has the weights: [line][64 tokens].
   uint8_t kv[kStages][kStageBytes];
   uint8_t q[kTiles][kTileBytes];
-  uint8_t p[kTileBytes];
-  float rescale[kLines];
+  float rescale[kStages][kLines];
   float inverse_sum[kLines];
   uint8_t valid[kStages][16];  // 4 bits a byte: token 4i + bit of the stage counts
-  Mbarrier full[kStages];
-  Mbarrier empty[kStages][kQuarters];
+  Mbarrier full[kStages][kParts];
+  Mbarrier empty[kStages][kParts];
+  Mbarrier weights[kStages];
   Mbarrier sum_full;
   Mbarrier sum_empty;
 };
@@ -66,28 +71,37 @@ __device__ __forceinline__ void copy_tokens(const SparseMlaCall& call, Shared& s
     if (blocks > 0) load_slots(0);
     for (int block = 0; block < blocks; ++block, ++step) {
       const uint32_t stage = step % kStages, parity = (step / kStages) & 1;
-      int32_t now[kQuarters];
-#pragma unroll
-      for (int q = 0; q < kQuarters; ++q) now[q] = next[q];
-      if (block + 1 < blocks) load_slots(block + 1);
+      uint32_t unit[kQuarters], bytes[kQuarters];  // where a token lies, in 16 bytes
 #pragma unroll
       for (int q = 0; q < kQuarters; ++q) {
-        const bool valid = slot_is_valid(call, now[q]);
-        const uint8_t* from = cache + (valid ? slot_offset(call, now[q], kRowBytes) : 0);
-        const uint32_t votes = __ballot_sync(0xffffffffu, valid);
-        shared.empty[stage][q].wait(parity ^ 1);
-        const uint32_t dst = to + stage * kStageBytes + q * 2048;
-#pragma unroll
-        for (int tile = 0; tile < kTiles; ++tile) {
-          cp_async_16(dst + tile * kTileBytes, from + tile * 128, valid ? 16 : 0);
-        }
-        if (lane == 0) {
-          shared.valid[stage][q * 4 + warp] = static_cast<uint8_t>(
-              (votes & 1) | (votes >> 7 & 2) | (votes >> 14 & 4) | (votes >> 21 & 8));
-        }
+        const bool valid = slot_is_valid(call, next[q]);
+        unit[q] = valid ? static_cast<uint32_t>(slot_offset(call, next[q], kRowBytes) / 16) : 0;
+        bytes[q] = valid ? 16 : 0;
       }
-      if (lane == 0) shared.full[stage].arrive();
-      shared.full[stage].arrive_after_cp_async();
+      if (block + 1 < blocks) load_slots(block + 1);
+      const uint32_t dst = to + stage * kStageBytes;
+#pragma unroll
+      for (int part = 0; part < kParts; ++part) {
+        shared.empty[stage][part].wait(parity ^ 1);
+#pragma unroll
+        for (int q = 0; q < kQuarters; ++q) {
+          const uint8_t* from = cache + uint64_t{unit[q]} * 16;
+#pragma unroll
+          for (int k = 0; k < tiles_of(part); ++k) {
+            const int tile = tile_of(part, k);
+            cp_async_16(dst + tile * kTileBytes + q * 2048, from + tile * 128, bytes[q]);
+          }
+          if (part == 1) {
+            const uint32_t votes = __ballot_sync(0xffffffffu, bytes[q] != 0);
+            if (lane == 0) {
+              shared.valid[stage][q * 4 + warp] = static_cast<uint8_t>(
+                  (votes & 1) | (votes >> 7 & 2) | (votes >> 14 & 4) | (votes >> 21 & 8));
+            }
+          }
+        }
+        if (part == 1 && lane == 0) shared.full[stage][part].arrive();
+        shared.full[stage][part].arrive_after_cp_async();
+      }
     }
   }
 }

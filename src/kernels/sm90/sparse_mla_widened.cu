@@ -18,14 +18,14 @@ namespace {
 constexpr int kLeadRegisters = 192, kSecondRegisters = 168, kProducerRegisters = 144;
 // What 384 threads of 168 registers have.
 static_assert(kLeadRegisters + kSecondRegisters + kProducerRegisters == 504);
-constexpr int kRoundOfQueries = 1, kEndOfItem = 2;  // named barriers of warpgroups 0 and 1
 
 // Half of the lines a warpgroup: queries as f16, each line scaled by a power of two of its own;
 // roped channels are kUnit larger beside the latent ones, which the cache stores times kUnit.
 template <LatentLayout kLayout>
 __device__ __forceinline__ void load_queries(const SparseMlaCall& call,
                                              const SparseMlaItem& item,
-                                             Shared& shared) {
+                                             Shared& shared,
+                                             uint32_t round) {
   constexpr int kAtOnce = 4;
   const int warp = threadIdx.x / 32 % 8, lane = threadIdx.x % 32;
   const auto widen_bf16 = [](uint4 from, float(&to)[8]) {
@@ -92,7 +92,8 @@ __device__ __forceinline__ void load_queries(const SparseMlaCall& call,
     }
   }
   fence_proxy_async();
-  named_barrier_sync(kRoundOfQueries, 256);
+  shared.queries.arrive();
+  shared.queries.wait(round & 1);
 }
 
 // This warp is done with the stage, here and, for what the other block wrote, there.
@@ -256,11 +257,11 @@ __device__ __forceinline__ void lead(const SparseMlaCall& call, Shared& shared) 
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int row = threadIdx.x / 32 % 4 * 16 + g;  // and row + 8
   const uint32_t p_to = smem_address(shared.p) + row * 128 + t * 4;
-  uint32_t step = 0;
+  uint32_t step = 0, round = 0;
   const int64_t items = sparse_mla_items(call);
-  for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
+  for (int64_t i = blockIdx.x; i < items; i += gridDim.x, ++round) {
     SparseMlaItem item = sparse_mla_place(call, i, kHeads);
-    load_queries<kLayout>(call, item, shared);
+    load_queries<kLayout>(call, item, shared, round);
     bound_by_length(call, item);
     const int blocks = (item.end - item.begin + kTokens - 1) / kTokens;
     float scale[2];
@@ -338,7 +339,8 @@ __device__ __forceinline__ void lead(const SparseMlaCall& call, Shared& shared) 
         }
       }
     }
-    named_barrier_sync(kEndOfItem, 256);
+    shared.sums.arrive();
+    shared.sums.wait(round & 1);
     store_outputs(call, item, o, inverse, row, 0);
   }
 }
@@ -346,11 +348,11 @@ __device__ __forceinline__ void lead(const SparseMlaCall& call, Shared& shared) 
 template <LatentLayout kLayout, int kBlocks>
 __device__ __forceinline__ void second(const SparseMlaCall& call, Shared& shared) {
   const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-  uint32_t step = 0;
+  uint32_t step = 0, round = 0;
   const int64_t items = sparse_mla_items(call);
-  for (int64_t i = blockIdx.x; i < items; i += gridDim.x) {
+  for (int64_t i = blockIdx.x; i < items; i += gridDim.x, ++round) {
     SparseMlaItem item = sparse_mla_place(call, i, kHeads);
-    load_queries<kLayout>(call, item, shared);
+    load_queries<kLayout>(call, item, shared, round);
     bound_by_length(call, item);
     const int blocks = (item.end - item.begin + kTokens - 1) / kTokens;
     float o[2][64];
@@ -379,7 +381,8 @@ __device__ __forceinline__ void second(const SparseMlaCall& call, Shared& shared
       release<kBlocks>(shared, stage);
       shared.p_empty.arrive();
     }
-    named_barrier_sync(kEndOfItem, 256);
+    shared.sums.arrive();
+    shared.sums.wait(round & 1);
     const float inverse[2] = {shared.inverse_sum[row], shared.inverse_sum[row + 8]};
     store_outputs(call, item, o, inverse, row, 256);
   }
@@ -398,6 +401,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     shared.p_full.init(128);
     shared.p_empty.init(128);
+    shared.queries.init(256);
+    shared.sums.init(256);
     fence_mbarrier_init();
   }
   if constexpr (kBlocks == 2) {

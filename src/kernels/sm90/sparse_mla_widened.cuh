@@ -54,6 +54,8 @@ struct Shared {
   Mbarrier empty[kStages];
   Mbarrier p_full;
   Mbarrier p_empty;
+  Mbarrier queries;  // warpgroups 0 and 1 have written the item's queries
+  Mbarrier sums;     // and are through with its tokens
 };
 
 __device__ __forceinline__ uint4 load_row_16(const void* from, bool valid) {
