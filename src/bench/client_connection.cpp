@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kReadBytes = 16384;
 constexpr uint32_t kMaxHeaderBytes = 65536;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kToken = asio::as_tuple(asio::use_awaitable_t<Executor>());
 
 // An answer on its way through Beast's parser.
 class AnswerParser {
@@ -110,9 +110,9 @@ Result<Endpoints> resolve(const Url& url) {
   return endpoints;
 }
 
-asio::awaitable<std::string> ClientConnection::exchange(std::string_view request,
-                                                        AnswerReader& reader,
-                                                        double timeout_s) {
+Awaitable<std::string> ClientConnection::exchange(std::string_view request,
+                                                  AnswerReader& reader,
+                                                  double timeout_s) {
   timed_out_ = aborted_ = false;
   start_timer(timeout_s);
   drop_if_stale();
@@ -143,7 +143,7 @@ asio::awaitable<std::string> ClientConnection::exchange(std::string_view request
   co_return error;
 }
 
-asio::awaitable<std::string> ClientConnection::connect() {
+Awaitable<std::string> ClientConnection::connect() {
   error_code last;
   for (const tcp::endpoint& endpoint : endpoints_) {
     error_code ignored;
@@ -159,7 +159,7 @@ asio::awaitable<std::string> ClientConnection::connect() {
   co_return "cannot connect: " + last.message();
 }
 
-asio::awaitable<std::string> ClientConnection::read_answer(AnswerReader& reader) {
+Awaitable<std::string> ClientConnection::read_answer(AnswerReader& reader) {
   AnswerParser parser(reader);
   size_t kept = 0;
   while (!parser.done()) {

@@ -19,6 +19,12 @@ namespace winnow::bench {
 
 using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 
+// Coroutines and sockets bound to io_context itself: any_io_executor, Asio's default, is copied
+// several times an event, which costs more than parsing it.
+using Executor = boost::asio::io_context::executor_type;
+template <typename T>
+using Awaitable = boost::asio::awaitable<T, Executor>;
+
 // Addresses to try in turn, IPv4 first. Blocks. kUnavailable where the name is unknown.
 Result<Endpoints> resolve(const Url& url);
 
@@ -37,25 +43,27 @@ class ClientConnection {
 
   // "" once the whole answer has been read, else what went wrong. Opens the connection where it is
   // not open; it stays open after an answer that allows it. One call at a time.
-  boost::asio::awaitable<std::string> exchange(std::string_view request,
-                                               AnswerReader& reader,
-                                               double timeout_s);
+  Awaitable<std::string> exchange(std::string_view request, AnswerReader& reader, double timeout_s);
   // On the io_context's thread: what is under way ends with an error.
   void abort();
   bool open() const { return socket_.is_open(); }
 
  private:
-  using Socket = boost::asio::ip::tcp::socket;
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
+  using Timer =
+      boost::asio::basic_waitable_timer<std::chrono::steady_clock,
+                                        boost::asio::wait_traits<std::chrono::steady_clock>,
+                                        Executor>;
 
-  boost::asio::awaitable<std::string> connect();
-  boost::asio::awaitable<std::string> read_answer(AnswerReader& reader);
+  Awaitable<std::string> connect();
+  Awaitable<std::string> read_answer(AnswerReader& reader);
   void start_timer(double timeout_s);
   void drop_if_stale();
 
   const Endpoints& endpoints_;
   const Clock& clock_;
   Socket socket_;
-  boost::asio::steady_timer timer_;
+  Timer timer_;
   std::vector<char> input_;
   std::shared_ptr<int> alive_ =
       std::make_shared<int>();  // an expired timer's handler may come late

@@ -36,7 +36,7 @@ class HttpClient::Core {
     io_.restart();
     boost::asio::co_spawn(
         io_,
-        [&]() -> boost::asio::awaitable<void> {
+        [&]() -> Awaitable<void> {
           error = co_await connection_.exchange(bytes, reader, timeout_s);
         },
         boost::asio::detached);

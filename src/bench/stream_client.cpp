@@ -112,9 +112,7 @@ class StreamClient::Core {
     std::thread thread;
   };
 
-  asio::awaitable<void> run(Worker& worker,
-                            std::string bytes,
-                            std::shared_ptr<StreamReader> reader) {
+  Awaitable<void> run(Worker& worker, std::string bytes, std::shared_ptr<StreamReader> reader) {
     ClientConnection connection(worker.io, endpoints_, clock_);
     worker.connections.insert(&connection);
     Answer answer(*reader);
