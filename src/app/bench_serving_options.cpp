@@ -74,13 +74,31 @@ void check_size(const bench::DatasetOptions& d) {
   const bool random = d.name == "random" || d.name == "random-ids";
   if (!shared && !random) return;
   const int64_t prompts = shared ? d.gsp_num_groups * d.gsp_prompts_per_group : d.num_prompts;
-  const int64_t tokens = shared ? d.gsp_system_prompt_len + d.gsp_question_len : d.random_input_len;
+  const int64_t tokens =
+      shared ? d.gsp_system_prompt_len + d.gsp_num_turns * d.gsp_question_len : d.random_input_len;
   if (prompts <= kMostPrompts && prompts * tokens <= kMostPromptTokens) return;
   throw_error("{} prompts of {} tokens ({}): at most {} prompts and {} tokens in all", prompts,
               tokens,
-              shared ? "--gsp-num-groups, --gsp-prompts-per-group, --gsp-system-prompt-len"
+              shared ? "--gsp-num-groups, --gsp-prompts-per-group, --gsp-system-prompt-len, "
+                       "--gsp-question-len, --gsp-num-turns"
                      : "--num-prompts, --random-input-len",
               kMostPrompts, kMostPromptTokens);
+}
+
+void check_shared_prefixes(const BenchServingOptions& o) {
+  const bench::ServingOptions& s = o.serving;
+  const bench::DatasetOptions& d = s.dataset;
+  const bool zipf = o.group_distribution == "zipf";
+  if (zipf && d.gsp_zipf_alpha <= 0) {
+    throw_error("--gsp-group-distribution zipf wants --gsp-zipf-alpha above 0");
+  }
+  if (!zipf && d.gsp_zipf_alpha > 0) {
+    throw_error("--gsp-zipf-alpha wants --gsp-group-distribution zipf");
+  }
+  if (d.gsp_num_turns > 1 && s.format->kind != bench::ApiKind::kChat) {
+    throw_error("--gsp-num-turns {}: --backend {} has no conversations; take a chat's",
+                d.gsp_num_turns, s.format->name);
+  }
 }
 
 std::vector<std::string> backend_names() {
@@ -129,7 +147,8 @@ void add_load_rows(OptionTable& t, BenchServingOptions& o) {
   t.integer("--io-threads", s.io_threads, 0, 64, "Of the client; 0: one for four cores.");
 }
 
-void add_dataset_rows(OptionTable& t, bench::DatasetOptions& d) {
+void add_dataset_rows(OptionTable& t, BenchServingOptions& o) {
+  bench::DatasetOptions& d = o.serving.dataset;
   t.section("Prompts");
   t.choice("--dataset-name", d.name, bench::dataset_names(), "Where prompts come from.");
   t.text("--dataset-path", d.path, "FILE", "ShareGPT's JSON, or JSONL for custom and trace.");
@@ -150,6 +169,13 @@ void add_dataset_rows(OptionTable& t, bench::DatasetOptions& d) {
   t.integer("--gsp-question-len", d.gsp_question_len, 1, kMostTokens, "Tokens of a question.");
   t.integer("--gsp-output-len", d.gsp_output_len, 0, kMostTokens, "Tokens of an answer.");
   t.number("--gsp-range-ratio", d.gsp_range_ratio, 0, 1, "As --random-range-ratio.");
+  t.integer("--gsp-num-turns", d.gsp_num_turns, 1, 1000,
+            "Questions of a conversation, each sent with the answers before it; above 1 with a "
+            "chat --backend.");
+  t.choice("--gsp-group-distribution", o.group_distribution, {"uniform", "zipf"},
+           "As many prompts of each prefix, or the first ones most often.");
+  t.number("--gsp-zipf-alpha", d.gsp_zipf_alpha, 0, 1000,
+           "Of zipf, above 0: prefix r is drawn in proportion to 1 / r^N.");
   t.toggle("--gsp-ordered", d.gsp_ordered, "Group by group instead of shuffled.");
   t.number("--trace-slowdown-factor", d.trace_slowdown, 1e-9, 1e9,
            "Stretches the trace's arrivals.");
@@ -179,7 +205,7 @@ OptionTable bench_serving_option_table(BenchServingOptions& options) {
   OptionTable table;
   add_target_rows(table, options);
   add_load_rows(table, options);
-  add_dataset_rows(table, options.serving.dataset);
+  add_dataset_rows(table, options);
   add_output_rows(table, options);
   return table;
 }
@@ -211,6 +237,7 @@ void resolve(BenchServingOptions& o) {
     throw_error("--tokenize-prompt: a chat has no token ids; take another --backend");
   }
   check_size(s.dataset);
+  check_shared_prefixes(o);
   if (s.use_trace_timestamps && s.dataset.name != "trace") {
     throw_error("--use-trace-timestamps wants --dataset-name trace");
   }

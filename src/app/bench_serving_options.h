@@ -20,6 +20,7 @@ struct BenchServingOptions {
   std::string header;
   std::string extra_request_body;
   std::string goodput;
+  std::string group_distribution = "uniform";
   double request_rate;  // infinity: all at once
   bool disable_stream = false;
   bool disable_ignore_eos = false;

@@ -33,7 +33,10 @@ struct PromptRow {
   std::string text;
   std::vector<int32_t> ids;  // where not empty, sent in place of the text
   json::Value messages;      // where not null, a chat in place of the text
-  int64_t prompt_len = 0;    // tokens, with those that the server puts in front
+  // Of a conversation: what the user says behind each answer. Chats only.
+  std::vector<std::string> later_turns;
+  std::vector<int64_t> later_lens;  // tokens of each, without what stands before it
+  int64_t prompt_len = 0;           // tokens, with those that the server puts in front
   int64_t output_len = 0;
   double arrival_s = 0;  // of a trace
 };

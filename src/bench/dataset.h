@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/backend_formats.h"
+#include "bench/numpy_generator.h"
 #include "bench/python_random.h"
 #include "text/tokenizer.h"
 
@@ -33,6 +34,8 @@ struct DatasetOptions {
   int64_t gsp_question_len = 128;
   int64_t gsp_output_len = 256;
   double gsp_range_ratio = 1;
+  int64_t gsp_num_turns = 1;  // of a conversation; above 1 for chats only
+  double gsp_zipf_alpha = 0;  // groups by Zipf's law; 0: as many prompts of each
   bool gsp_ordered = false;
 
   double trace_slowdown = 1;
@@ -40,10 +43,12 @@ struct DatasetOptions {
 
 // One seed's numbers: drawn from in the Python tool's order, lengths first.
 struct DatasetRandom {
-  explicit DatasetRandom(uint32_t seed) : python(seed), numpy(seed), words(seed ^ 0x9e3779b9u) {}
+  explicit DatasetRandom(uint32_t seed)
+      : python(seed), numpy(seed), groups(seed), words(seed ^ 0x9e3779b9u) {}
   PythonRandom python;
   NumpyRandom numpy;
-  PythonRandom words;  // ours: what Python takes from downloaded text
+  NumpyGenerator groups;  // which group a prompt is of, by Zipf's law
+  PythonRandom words;     // ours: what Python takes from downloaded text
 };
 
 struct DatasetContext {

@@ -70,10 +70,11 @@ std::vector<PromptRow> conversation_prompts(const DatasetOptions& options,
   auto conversations = read_conversations(options.path, options.name == "custom");
   context.random.python.shuffle(conversations);
   std::vector<PromptRow> rows;
+  const auto encode = [&](const std::string& text) {
+    return context.tokenizer.encode(text, text::ControlTokens::kPlain);
+  };
   const auto count = [&](const std::string& text) {
-    return static_cast<int64_t>(
-               context.tokenizer.encode(text, text::ControlTokens::kPlain).size()) +
-           context.num_prefix_tokens;
+    return static_cast<int64_t>(encode(text).size()) + context.num_prefix_tokens;
   };
   for (Conversation& conversation : conversations) {
     if (static_cast<int64_t>(rows.size()) == options.num_prompts) break;
@@ -85,7 +86,12 @@ std::vector<PromptRow> conversation_prompts(const DatasetOptions& options,
     const bool too_short = row.prompt_len < kMinTokens || row.output_len < kMinTokens;
     const bool too_long = options.sharegpt_context_len > 0 &&
                           row.prompt_len + row.output_len > options.sharegpt_context_len;
-    if (!too_short && !too_long) rows.push_back(std::move(row));
+    if (too_short || too_long) continue;
+    if (options.as_ids) {
+      row.ids = encode(row.text);
+      row.prompt_len -= context.num_prefix_tokens;
+    }
+    rows.push_back(std::move(row));
   }
   return rows;
 }

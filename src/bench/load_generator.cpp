@@ -21,7 +21,11 @@ class Load {
  public:
   Load(StreamClient& client, std::vector<PlannedRequest> requests, const LoadOptions& options)
       : client_(client), requests_(std::move(requests)), options_(options) {
-    records_.resize(requests_.size());
+    for (const PlannedRequest& request : requests_) {
+      first_records_.push_back(num_records_);
+      num_records_ += request.num_turns();
+    }
+    records_.resize(num_records_);
   }
 
   std::vector<RequestRecord> run() {
@@ -29,14 +33,15 @@ class Load {
     for (size_t i = 0; i < requests_.size(); ++i) {
       const SteadyTime due = start + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                          std::chrono::duration<double>(requests_[i].due_s));
-      records_[i].due_ns = as_ns(due);
+      records_[first_records_[i]].due_ns = as_ns(due);
       wait_until([&] { return stopped() || std::chrono::steady_clock::now() >= due; }, due);
       wait_until([&] { return stopped() || may_send(); }, SteadyTime::max());
       if (stopped()) {
-        for (size_t rest = i; rest < records_.size(); ++rest) records_[rest].interrupted = true;
+        for (size_t r = first_records_[i]; r < num_records_; ++r) records_[r].interrupted = true;
         break;
       }
-      send(i);
+      progress_.started.fetch_add(1);
+      send(i, 0, std::move(requests_[i].body));
     }
     wait_until([&] { return stopped() || num_in_flight() == 0; }, SteadyTime::max());
     if (stopped()) client_.cancel();
@@ -47,8 +52,12 @@ class Load {
  private:
   class Reader final : public StreamReader {
    public:
-    Reader(Load& load, RequestRecord& record)
-        : load_(load), record_(record), events_(load.options_.events, record) {}
+    Reader(Load& load, size_t request, size_t turn)
+        : load_(load),
+          request_(request),
+          turn_(turn),
+          record_(load.record(request, turn)),
+          events_(load.options_.events, record_) {}
 
     void on_start(int64_t now_ns) override { record_.start_ns = now_ns; }
 
@@ -73,13 +82,13 @@ class Load {
         events_.on_body(end.reply.status, end.reply.body, end.end_ns);
       }
       if (!record_.ok()) load_.progress_.failed.fetch_add(1);
-      load_.progress_.done.fetch_add(1);
-      const std::lock_guard lock(load_.mutex_);
-      load_.changed_.notify_one();
+      load_.turn_ended(request_, turn_);
     }
 
    private:
     Load& load_;
+    const size_t request_;
+    const size_t turn_;
     RequestRecord& record_;
     EventReader events_;
   };
@@ -90,12 +99,36 @@ class Load {
   }
   int64_t num_in_flight() const { return progress_.started - progress_.done; }
 
-  void send(size_t i) {
-    records_[i].prompt_len = requests_[i].prompt_len;
-    records_[i].output_len = requests_[i].output_len;
-    progress_.started.fetch_add(1);
-    client_.start({.target = options_.target, .body = std::move(requests_[i].body)},
-                  std::make_shared<Reader>(*this, records_[i]));
+  RequestRecord& record(size_t i, size_t turn) { return records_[first_records_[i] + turn]; }
+
+  void send(size_t i, size_t turn, std::string body) {
+    const PlannedRequest& request = requests_[i];
+    record(i, turn).prompt_len =
+        turn == 0 ? request.prompt_len : request.later_prompt_lens[turn - 1];
+    record(i, turn).output_len = request.output_len;
+    client_.start({.target = options_.target, .body = std::move(body)},
+                  std::make_shared<Reader>(*this, i, turn));
+  }
+
+  // On an I/O thread: the conversation's next turn, or its place is free.
+  void turn_ended(size_t i, size_t turn) {
+    const RequestRecord& ended = record(i, turn);
+    const bool last = turn + 1 == requests_[i].num_turns();
+    if (!last && ended.ok() && !stopped()) {
+      record(i, turn + 1).due_ns = ended.end_ns;
+      send(i, turn + 1, requests_[i].next_body(ended.text));
+      return;
+    }
+    for (size_t rest = turn + 1; rest < requests_[i].num_turns(); ++rest) {
+      RequestRecord& left = record(i, rest);
+      left.due_ns = left.start_ns = left.end_ns = ended.end_ns;
+      left.interrupted = stopped();
+      left.error = "a turn before it failed";
+      if (!stopped()) progress_.failed.fetch_add(1);
+    }
+    progress_.done.fetch_add(1);
+    const std::lock_guard lock(mutex_);
+    changed_.notify_one();
   }
 
   // Wakes for answers, at the time, and to show progress.
@@ -116,6 +149,8 @@ class Load {
   StreamClient& client_;
   std::vector<PlannedRequest> requests_;
   const LoadOptions& options_;
+  std::vector<size_t> first_records_;  // of each request
+  size_t num_records_ = 0;
   std::vector<RequestRecord> records_;  // a reader writes its own; its size does not change
   LoadProgress progress_;
   std::mutex mutex_;

@@ -52,6 +52,31 @@ PlannedRequest plan(const BackendFormat& format,
           .output_len = row.output_len};
 }
 
+// With the conversation's later turns: each sends all that was said before it.
+PlannedRequest plan_conversation(const BackendFormat& format,
+                                 const PromptRow& row,
+                                 const RequestOptions& options) {
+  PlannedRequest request = plan(format, row, options);
+  if (row.later_turns.empty()) return request;
+  int64_t prompt_len = row.prompt_len;
+  for (const int64_t more : row.later_lens) {
+    request.later_prompt_lens.push_back(prompt_len += row.output_len + more);
+  }
+  const auto say = [](json::Array& said, const char* role, std::string text) {
+    said.push_back(json::Object{{"role", role}, {"content", std::move(text)}});
+  };
+  json::Array said;
+  say(said, "user", row.text);
+  request.next_body = [&format, &options, say, row = PromptRow(row), said,
+                       turn = size_t{0}](const std::string& answer) mutable {
+    say(said, "assistant", answer);
+    say(said, "user", row.later_turns[turn++]);
+    row.messages = said;
+    return request_body(format, row, options);
+  };
+  return request;
+}
+
 }  // namespace
 
 std::vector<double> poisson_arrivals(NumpyRandom& random, double rate, size_t count) {
@@ -143,7 +168,7 @@ std::vector<RequestRecord> ServingBench::measure(const std::vector<PromptRow>& r
   std::vector<PlannedRequest> requests;
   requests.reserve(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    requests.push_back(plan(*options_.format, rows[i], options_.request));
+    requests.push_back(plan_conversation(*options_.format, rows[i], options_.request));
     requests.back().due_s = options_.use_trace_timestamps ? rows[i].arrival_s : arrivals[i];
   }
   LiveLine line(options_.live);

@@ -129,6 +129,19 @@ TEST_F(Bench, EveryApiGivesTheSameCounts) {
   }
 }
 
+TEST_F(Bench, ConversationsBehindSharedPrefixes) {
+  const auto result = bench(
+      "serving --backend sglang-oai-chat --dataset-name generated-shared-prefix --gsp-num-groups 2 "
+      "--gsp-prompts-per-group 2 --gsp-system-prompt-len 30 --gsp-question-len 5 --gsp-output-len "
+      "3 "
+      "--gsp-num-turns 3 --gsp-group-distribution zipf --gsp-zipf-alpha 1 --output-file out.jsonl");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  const json::Value line = line_of("out.jsonl");
+  EXPECT_EQ(line.find("completed")->as_integer(), 12) << result.output;
+  EXPECT_EQ(line.find("total_output_tokens")->as_integer(), 36);
+  EXPECT_GT(line.find("cached_share")->as_number(), 0.2);
+}
+
 TEST_F(Bench, ATraceWithItsArrivals) {
   folder_.write("trace.jsonl",
                 "{\"timestamp\":0,\"input_length\":20,\"output_length\":2,\"hash_ids\":[1]}\n"
@@ -187,6 +200,9 @@ TEST_F(Bench, ServingRefusesWhatCannotWork) {
   says("--dataset-name random --num-prompts 1000000 --random-input 8192", "--random-input-len");
   says("--dataset-name generated-shared-prefix --gsp-num-groups 2000 --gsp-prompts 2000",
        "--gsp-num-groups");
+  says("--dataset-name generated-shared-prefix --gsp-num-turns 2", "--backend winnow");
+  says("--gsp-group-distribution zipf", "--gsp-zipf-alpha above 0");
+  says("--gsp-zipf-alpha 1.5", "--gsp-group-distribution zipf");
   says("--extra-request-body [1]", "JSON object");
   says("--use-trace-timestamps", "--dataset-name trace");
   says("--backend openai --model nowhere", "--tokenizer DIR");

@@ -186,6 +186,67 @@ TEST_F(Dataset, SharedPrefixes) {
   for (const PromptRow& row : rows) EXPECT_EQ(row.output_len, 7);
 }
 
+// Zipf's law moves prompts between the groups and leaves the questions as they are.
+TEST_F(Dataset, SharedPrefixesByZipfsLaw) {
+  options_.name = "generated-shared-prefix";
+  options_.gsp_num_groups = 8;
+  options_.gsp_prompts_per_group = 3;
+  options_.gsp_system_prompt_len = 40;
+  options_.gsp_question_len = 10;
+  options_.gsp_ordered = true;
+  const auto uniform = load();
+  options_.gsp_zipf_alpha = 1.2;
+  const auto zipf = load();
+  ASSERT_EQ(zipf.size(), 24u);
+  const auto halves = [](const PromptRow& row) {
+    const size_t middle = row.text.find("\n\n");
+    return std::pair(row.text.substr(0, middle), row.text.substr(middle));
+  };
+  // NumpyGenerator(42).choice() of eight groups.
+  const size_t groups[] = {3, 1, 4, 2, 0, 7, 3, 3, 0, 1, 0, 6, 2, 4, 1, 0, 1, 0, 4, 2, 3, 0, 7, 5};
+  for (size_t i = 0; i < zipf.size(); ++i) {
+    EXPECT_EQ(halves(zipf[i]).first, halves(uniform[3 * groups[i]]).first) << i;
+    EXPECT_EQ(halves(zipf[i]).second, halves(uniform[i]).second) << i;
+  }
+}
+
+TEST_F(Dataset, SharedPrefixesOfConversations) {
+  options_.name = "generated-shared-prefix";
+  options_.gsp_num_groups = 2;
+  options_.gsp_prompts_per_group = 2;
+  options_.gsp_system_prompt_len = 40;
+  options_.gsp_question_len = 10;
+  options_.gsp_num_turns = 3;
+  const auto rows = load();
+  ASSERT_EQ(rows.size(), 4u);
+  for (const PromptRow& row : rows) {
+    ASSERT_EQ(row.later_turns.size(), 2u);
+    EXPECT_NE(row.later_turns[0], row.later_turns[1]);
+    EXPECT_GT(row.later_lens[0], 0);
+    EXPECT_EQ(row.later_turns[0].find("\n\n" + row.later_turns[1]), std::string::npos);
+  }
+}
+
+TEST_F(Dataset, IdsHaveTheExactLength) {
+  options_.name = "generated-shared-prefix";
+  options_.gsp_num_groups = 2;
+  options_.gsp_prompts_per_group = 2;
+  options_.gsp_system_prompt_len = 40;
+  options_.gsp_question_len = 10;
+  options_.as_ids = true;
+  for (const PromptRow& row : load()) {
+    EXPECT_EQ(row.ids.size(), 50u);
+    EXPECT_EQ(row.prompt_len, 50);
+  }
+  options_.name = "sharegpt";
+  options_.path = folder_.write("ids.json", sharegpt(4));
+  prefix_ = 2;
+  for (const PromptRow& row : load()) {
+    EXPECT_EQ(static_cast<int64_t>(row.ids.size()), row.prompt_len);
+    EXPECT_EQ(row.ids.size(), row.text.size());  // a token a byte
+  }
+}
+
 TEST_F(Dataset, TraceSharesWhatItsHashesShare) {
   options_.name = "trace";
   options_.trace_slowdown = 2;

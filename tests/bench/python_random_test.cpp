@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <numeric>
+
+#include "bench/numpy_generator.h"
 
 namespace winnow::bench {
 namespace {
@@ -93,6 +97,31 @@ TEST(NumpyRandom, PoissonGaps) {
   for (const double expected : {0.058658511, 0.376265179, 0.164593212, 0.114117819}) {
     EXPECT_NEAR(random.exponential(1.0 / 8), expected, 5e-10);
   }
+}
+
+// Values of NumPy 2.4: np.random.default_rng(seed).random(4).
+TEST(NumpyGenerator, BitsOfTheSeeds) {
+  const auto expect = [](uint32_t seed, std::initializer_list<double> values) {
+    NumpyGenerator random(seed);
+    for (const double value : values) EXPECT_EQ(random.random(), value) << seed;
+  };
+  expect(0, {0.6369616873214543, 0.2697867137638703, 0.04097352393619469, 0.016527635528529094});
+  expect(42, {0.7739560485559633, 0.4388784397520523, 0.8585979199113825, 0.6973680290593639});
+  expect(4294967295U,
+         {0.2519435680449965, 0.21906579628685663, 0.28728472043517017, 0.6189813025326831});
+}
+
+TEST(NumpyGenerator, ChoosesByShare) {
+  const auto zipf = [](int count, double alpha) {
+    std::vector<double> shares;
+    for (int rank = 1; rank <= count; ++rank) shares.push_back(1 / std::pow(rank, alpha));
+    return shares;
+  };
+  EXPECT_EQ(NumpyGenerator(42).choice(zipf(8, 1.2), 24),
+            (std::vector<size_t>{3, 1, 4, 2, 0, 7, 3, 3, 0, 1, 0, 6,
+                                 2, 4, 1, 0, 1, 0, 4, 2, 3, 0, 7, 5}));
+  EXPECT_EQ(NumpyGenerator(7).choice(zipf(64, 0.8), 12),
+            (std::vector<size_t>{16, 46, 30, 2, 3, 42, 0, 35, 32, 8, 3, 2}));
 }
 
 }  // namespace

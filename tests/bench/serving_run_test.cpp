@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "bench/load_generator.h"
 #include "bench/send_one.h"
@@ -80,13 +82,27 @@ class ServingRun : public ::testing::Test {
     return request.target == "/generate" ? native_answer(request) : chat_answer(request);
   }
 
-  ServingResult run(ServingOptions options) {
+  static DatasetOptions random_prompts() {
+    return {.name = "random",
+            .num_prompts = 12,
+            .random_input_len = 10,
+            .random_output_len = 4,
+            .random_range_ratio = 1};
+  }
+
+  static DatasetOptions conversations() {
+    return {.name = "generated-shared-prefix",
+            .gsp_num_groups = 2,
+            .gsp_prompts_per_group = 2,
+            .gsp_system_prompt_len = 20,
+            .gsp_question_len = 5,
+            .gsp_output_len = 4,
+            .gsp_num_turns = 3};
+  }
+
+  ServingResult run(ServingOptions options, DatasetOptions dataset = random_prompts()) {
     options.url = parse_url(server_.url()).value();
-    options.dataset.name = "random";
-    options.dataset.num_prompts = 12;
-    options.dataset.random_input_len = 10;
-    options.dataset.random_output_len = 4;
-    options.dataset.random_range_ratio = 1;
+    options.dataset = std::move(dataset);
     options.live = false;
     return ServingBench(options, [](const std::string&) {}).run();
   }
@@ -164,6 +180,57 @@ TEST_F(ServingRun, ChatOfAnyServer) {
   EXPECT_EQ(result.records[0].events.size(), 4u);
   EXPECT_TRUE(result.server_info.is_null());
   EXPECT_EQ(num_generated_, 15);
+}
+
+// Three turns: each sends what was said before it, in one place of the concurrency limit.
+TEST_F(ServingRun, ConversationsSayWhatWasSaid) {
+  std::mutex mutex;
+  std::map<size_t, int> by_size;  // messages in a request
+  std::vector<std::string> longest;
+  generate_ = [&](const StubRequest& request) {
+    const json::Value body = json::parse(request.body).value();
+    const json::Array& said = body.find("messages")->as_array();
+    const std::lock_guard lock(mutex);
+    ++by_size[said.size()];
+    if (said.size() == 5) {
+      longest.clear();
+      for (const json::Value& message : said) {
+        longest.push_back(message.find("role")->as_string() + " " +
+                          message.find("content")->as_string());
+      }
+    }
+    return chat_answer(request);
+  };
+  ServingOptions options = with("sglang-oai-chat");
+  options.max_concurrency = 2;
+  options.warmup_requests = 0;
+  const ServingResult result = run(options, conversations());
+  EXPECT_EQ(by_size, (std::map<size_t, int>{{1, 4}, {3, 4}, {5, 4}}));
+  EXPECT_EQ(result.metrics.completed, 12);
+  EXPECT_EQ(result.metrics.peak_concurrent_requests, 2);
+  ASSERT_EQ(longest.size(), 5u);
+  EXPECT_NE(longest[0].find("user "), std::string::npos);
+  EXPECT_EQ(longest[1], "assistant yyyy");
+  EXPECT_EQ(longest[3], "assistant yyyy");
+  // As planned: the first prompt, an answer of 4, a question.
+  EXPECT_GT(result.records[1].prompt_len, result.records[0].prompt_len + 4);
+}
+
+TEST_F(ServingRun, AConversationEndsWithItsFirstFailure) {
+  generate_ = [&](const StubRequest& request) {
+    const json::Value body = json::parse(request.body).value();
+    return body.find("messages")->as_array().size() < 3 ? chat_answer(request)
+                                                        : json_answer("{}", 503);
+  };
+  ServingOptions options = with("openai-chat");
+  options.model = "tiny";
+  options.tokenizer = tokenizer_.path();
+  const ServingResult result = run(options, conversations());
+  EXPECT_EQ(result.metrics.completed, 4);
+  EXPECT_EQ(result.metrics.failed, 8);
+  EXPECT_EQ(num_generated_, 1 + 8);  // warm-up, then two turns of each
+  EXPECT_EQ(result.records[2].error, "a turn before it failed");
+  EXPECT_NE(result.metrics.first_error.find("HTTP 503"), std::string::npos);
 }
 
 TEST_F(ServingRun, WholeAnswersAndTwoThreads) {
