@@ -4,24 +4,16 @@
 Reads case names from standard input, one a line, and writes a JSON line
 {"case": ..., "rival": ..., "us": ...} for each that flash_mla, deep_gemm or torch can run here; the
 same shapes and the same way of timing: median of 10 event-timed calls, the L2 overwritten before
-each.
+each. Every rival runs in a process of its own: one that crashes costs no other its times.
 """
+import importlib
 import json
 import re
+import subprocess
 import sys
 
-try:
-    import torch
-except ImportError:
-    sys.exit("no torch: no rivals")
-try:
-    import flash_mla
-except ImportError:
-    flash_mla = None
-try:
-    import deep_gemm
-except ImportError:
-    deep_gemm = None
+# What a rival's process has imported: it imports no other rival.
+torch = flash_mla = deep_gemm = None
 
 
 def median_us(call, repeats=10):
@@ -42,8 +34,6 @@ def median_us(call, repeats=10):
 def sparse_mla(layout, rows, heads, topk, tokens):
     """FlashMLA, heads padded to 64: its prefill over a bf16 cache, its decode over the 656-byte one
     for few rows."""
-    if flash_mla is None:
-        return None
     padded = -(-heads // 64) * 64
     if rows < 1024:
         return sparse_mla_decode(rows, padded, topk, tokens)
@@ -68,25 +58,23 @@ def sparse_mla_decode(rows, heads, topk, tokens):
     return f"flash_mla sparse decode, 656 bytes, {heads} heads", us
 
 
-def index_logits(rows, tokens, heads):
-    """DeepGEMM's ragged index logits, rows at the end of the context."""
-    if deep_gemm is None:
-        return None
+def logits_call(rows, tokens, heads):
+    """DeepGEMM's ragged index logits, rows at the end of the context: the call."""
     q = torch.randn(rows, heads, 128, device="cuda").to(torch.float8_e4m3fn)
     k = torch.randn(tokens, 128, device="cuda").to(torch.float8_e4m3fn)
     scales = torch.rand(tokens, device="cuda")
     weights = torch.rand(rows, heads, device="cuda")
     begin = torch.zeros(rows, device="cuda", dtype=torch.int32)
     end = torch.arange(rows, device="cuda", dtype=torch.int32) + (tokens - rows + 1)
-    us = median_us(lambda: deep_gemm.fp8_mqa_logits(q, (k, scales), weights, begin, end,
-                                                      clean_logits=False))
-    return "deep_gemm fp8_mqa_logits", us
+    return lambda: deep_gemm.fp8_mqa_logits(q, (k, scales), weights, begin, end, clean_logits=False)
 
 
-def paged_index_logits(rows, tokens, heads):
-    """DeepGEMM's paged index logits, a row a sequence, pages of 64 keys."""
-    if deep_gemm is None:
-        return None
+def index_logits(rows, tokens, heads):
+    return "deep_gemm fp8_mqa_logits", median_us(logits_call(rows, tokens, heads))
+
+
+def paged_logits_call(rows, tokens, heads):
+    """DeepGEMM's paged index logits, a row a sequence, pages of 64 keys: the call."""
     pages = tokens // 64
     q = torch.randn(rows, 1, heads, 128, device="cuda").to(torch.float8_e4m3fn)
     cache = torch.zeros(rows * pages, 64 * 132, device="cuda", dtype=torch.uint8)
@@ -98,9 +86,11 @@ def paged_index_logits(rows, tokens, heads):
     lengths = torch.full((rows, 1), tokens, device="cuda", dtype=torch.int32)
     table = torch.randperm(rows * pages, device="cuda").to(torch.int32).view(rows, pages)
     plan = deep_gemm.get_paged_mqa_logits_metadata(lengths, 64, deep_gemm.get_num_sms())
-    us = median_us(lambda: deep_gemm.fp8_paged_mqa_logits(
-        q, cache, weights, lengths, table, plan, tokens))
-    return "deep_gemm fp8_paged_mqa_logits", us
+    return lambda: deep_gemm.fp8_paged_mqa_logits(q, cache, weights, lengths, table, plan, tokens)
+
+
+def paged_index_logits(rows, tokens, heads):
+    return "deep_gemm fp8_paged_mqa_logits", median_us(paged_logits_call(rows, tokens, heads))
 
 
 def topk(rows, tokens):
@@ -108,20 +98,40 @@ def topk(rows, tokens):
     return "torch.topk", median_us(lambda: torch.topk(logits, 2048, dim=1))
 
 
-CASES = [
-    (re.compile(r"sparse_mla (\w+) rows (\d+) heads (\d+) topk (\d+) tokens (\d+)$"), sparse_mla),
-    (re.compile(r"index_logits_prefill_(\d+)x(\d+)_h(\d+)$"), index_logits),
-    (re.compile(r"index_logits_decode_(\d+)x(\d+)_h(\d+)$"), paged_index_logits),
-    (re.compile(r"topk_(\d+)x(\d+)$"), topk),
-]
+def select_tokens(rows, tokens, heads):
+    """DeepGEMM's index logits and torch.topk behind them."""
+    many = rows >= 1024
+    logits = (logits_call if many else paged_logits_call)(rows, tokens, heads)
+    us = median_us(lambda: torch.topk(logits(), 2048, dim=1))
+    return f"deep_gemm fp8_{'' if many else 'paged_'}mqa_logits, torch.topk", us
 
 
-def main():
+RIVALS = {  # by package, each a process: what it runs for which cases
+    "flash_mla": [
+        (re.compile(r"sparse_mla (\w+) rows (\d+) heads (\d+) topk (\d+) tokens (\d+)"
+                    r"(?: overlap \d+)?(?: e4m3 queries)?(?: invariant)?$"), sparse_mla),
+    ],
+    "deep_gemm": [
+        (re.compile(r"index_logits_prefill_(\d+)x(\d+)_h(\d+)$"), index_logits),
+        (re.compile(r"index_logits_decode_(\d+)x(\d+)_h(\d+)$"), paged_index_logits),
+        (re.compile(r"select_tokens_(\d+)x(\d+)_h(\d+)_\d+MiB$"), select_tokens),
+    ],
+    "torch": [(re.compile(r"topk_(\d+)x(\d+)$"), topk)],
+}
+
+
+def time_cases(names, package):
+    try:
+        globals()["torch"] = importlib.import_module("torch")
+        globals()[package] = importlib.import_module(package)
+    except ImportError as error:
+        print(f"rivals: {error}", file=sys.stderr)
+        return
     if not torch.cuda.is_available():
         sys.exit("no card: no rivals")
     timed = {}
-    for name in sys.stdin.read().splitlines():
-        for pattern, run in CASES:
+    for name in names:
+        for pattern, run in RIVALS[package]:
             match = pattern.match(name)
             if not match:
                 continue
@@ -139,6 +149,18 @@ def main():
             if timed[key] is not None:
                 rival, us = timed[key]
                 print(json.dumps({"case": name, "rival": rival, "us": round(us, 2)}), flush=True)
+
+
+def main():
+    names = sys.stdin.read().splitlines()
+    if len(sys.argv) > 1:
+        time_cases(names, sys.argv[1])
+        return
+    for package in RIVALS:
+        ended = subprocess.run([sys.executable, __file__, package], input="\n".join(names),
+                               text=True)
+        if ended.returncode != 0:
+            print(f"rivals: {package} ended with {ended.returncode}", file=sys.stderr)
 
 
 if __name__ == "__main__":

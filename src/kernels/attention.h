@@ -36,11 +36,10 @@ struct SparseMlaParams {
 };
 
 enum class SparseMlaKernel : uint8_t {
-  kNone,     // the layout has no kernel here
-  kFp8,      // e4m3 layouts: 8 or 16 heads a tile, tokens are the M side of products of e4m3
-  kF16,      // e4m3 layouts: 16, 32 or 64 heads a tile, tokens are the M side, widened to f16
-  kWide,     // bf16: 64 heads a tile, heads are the M side
-  kWidened,  // kFp8_656: 64 heads a tile, two tiles share their tokens; for few rows
+  kNone,  // the layout has no kernel here
+  kFp8,   // e4m3 layouts: 8 or 16 heads a tile, tokens are the M side of products of e4m3
+  kF16,   // e4m3 layouts: 16, 32 or 64 heads a tile, tokens are the M side, widened to f16
+  kWide,  // bf16: 64 heads a tile, heads are the M side
 };
 
 // How a batch runs; the same for all layers. Each row's entries are cut into num_splits pieces of

@@ -5,6 +5,13 @@
 
 namespace winnow::kernels {
 
+// For data that nobody reads again: it leaves the L2 before anything else does.
+__device__ __forceinline__ uint64_t evict_first_policy() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+  return policy;
+}
+
 // 16 bytes by this thread, past the L1; bytes beyond `valid_bytes` (0 or 16) become zero.
 // kLineHint: the whole 128-byte line is worth bringing to the L2.
 template <bool kLineHint = true>

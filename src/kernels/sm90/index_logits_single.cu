@@ -81,8 +81,8 @@ __device__ void copy_inputs(const LogitsArgs& a,
     }
     const int32_t* pages =
         a.rows.page_tables + seq * a.rows.page_table_stride + a.key_begin / kPage + segment.page;
-    copy_pages<kStages>(a, key_map, pages, segment.count, s.keys[0], s.scales[0], s.full, s.empty,
-                        page_turn);
+    copy_pages<kStages, true>(a, key_map, pages, segment.count, s.keys[0], s.scales[0], s.full,
+                              s.empty, page_turn);
   }
 }
 

@@ -72,8 +72,9 @@ struct Share {
   }
 };
 
-// Copies the pages of a segment into the stages of the ring; a whole warp calls it.
-template <int kStages>
+// Copies the pages of a segment into the stages of the ring; a whole warp calls it. kOnce: no other
+// block reads these pages.
+template <int kStages, bool kOnce>
 __device__ inline void copy_pages(const LogitsArgs& a,
                                   const CUtensorMap* key_map,
                                   const int32_t* pages,
@@ -95,7 +96,12 @@ __device__ inline void copy_pages(const LogitsArgs& a,
         empty[stage].wait((turn / kStages & 1) ^ 1);
         full[stage].arrive_expect_bytes(kPageCopyBytes);
         const uint32_t barrier = smem_address(&full[stage].word);
-        tensor_copy_3d(smem_address(key_tiles + stage * kKeyBytes), key_map, 0, 0, page, barrier);
+        const uint32_t tile = smem_address(key_tiles + stage * kKeyBytes);
+        if constexpr (kOnce) {
+          tensor_copy_3d_once(tile, key_map, 0, 0, page, barrier);
+        } else {
+          tensor_copy_3d(tile, key_map, 0, 0, page, barrier);
+        }
         bulk_copy(smem_address(scales + stage * kPage),
                   a.keys + page * a.page_stride_bytes + kKeyBytes, kScaleBytes, barrier);
       }

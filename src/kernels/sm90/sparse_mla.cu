@@ -10,9 +10,10 @@ using layout::LatentLayout;
 
 constexpr int kStageTokens = 64;
 constexpr int kMaxSplits = 128;
-// Where even this many splits of an item (twice as many for the widened kernel) leave
-// multiprocessors idle, tiles are made smaller.
+// Where even this many splits of an item leave multiprocessors idle, tiles are made smaller.
 constexpr int kSmallTileSplits = 32;
+// From this many splits on it is quicker not to have two blocks of the f16 kernel side by side.
+constexpr int kLoneSplits = 4;
 // With --batch-invariant every batch is cut as one of this many rows would be.
 constexpr int kInvariantRows = 16;
 // Below this many rows there are not enough groups for all multiprocessors.
@@ -67,20 +68,26 @@ int blocks_of_a_multiprocessor(const SparseMlaPlan& plan, int64_t items, int mul
 }
 
 // The most pieces worth having: enough items for every unit that can run, none below a stage.
-int choose_splits(int64_t items, int64_t places, int32_t max_tokens) {
-  const int64_t wanted = items >= places ? 1 : places / std::max<int64_t>(items, 1);
+int choose_splits(const SparseMlaPlan& plan,
+                  int64_t items,
+                  int num_multiprocessors,
+                  int32_t max_tokens) {
+  const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
+  items = std::max<int64_t>(items, 1);
+  int64_t wanted = std::max<int64_t>(1, places / items);
+  if (plan.kernel == SparseMlaKernel::kF16 && wanted > kLoneSplits)
+    wanted = std::max<int64_t>(kLoneSplits, num_multiprocessors / items);
   const int64_t most = std::max<int64_t>(1, max_tokens / kStageTokens);
-  return static_cast<int>(std::clamp<int64_t>(wanted, 1, std::min<int64_t>(most, kMaxSplits)));
+  return static_cast<int>(std::min({wanted, most, int64_t{kMaxSplits}}));
 }
 
 bool has_kernel(LatentLayout layout) {
   return layout == LatentLayout::kBf16_1152 || layout == LatentLayout::kFp8_656 ||
          layout == LatentLayout::kFp8_644 || layout == LatentLayout::kFp8_576;
 }
-// Up to this many heads the kernel with tokens as the M side is the quicker one.
-int most_narrow_heads(LatentLayout layout) {
-  if (layout == LatentLayout::kBf16_1152) return 0;
-  return layout == LatentLayout::kFp8_644 ? 16 : 8;
+// Up to this many heads the kernel without widening is the quicker one.
+int most_narrow_heads(LatentLayout layout, int64_t rows) {
+  return layout == LatentLayout::kFp8_644 && rows >= kManyRows ? 16 : 8;
 }
 
 // Slots that a group may have for 100 entries of its rows: where going through the union once takes
@@ -109,29 +116,29 @@ void plan_groups(
   plan.workspace_bytes = group_parts(plan, num_rows).bytes;
 }
 
-// Which kernel is the quickest, as measured (docs/kernels.md), and its tile of heads.
-void choose_kernel(SparseMlaPlan& plan,
-                   int64_t rows,
-                   int num_heads,
-                   int num_multiprocessors,
-                   bool invariant,
-                   bool fp8_query) {
-  const bool widened = plan.layout == LatentLayout::kFp8_656 && num_heads > 32 &&
-                       rows < kManyRows && (num_heads > 64 || rows * 2 <= num_multiprocessors);
-  plan.kernel = plan.layout == LatentLayout::kBf16_1152       ? SparseMlaKernel::kWide
-                : num_heads <= most_narrow_heads(plan.layout) ? SparseMlaKernel::kFp8
-                : widened                                     ? SparseMlaKernel::kWidened
-                                                              : SparseMlaKernel::kF16;
-  const bool wide = plan.kernel == SparseMlaKernel::kWide || num_heads > 32;
-  plan.head_tile = wide ? 64 : num_heads <= 8 ? 8 : num_heads <= 16 ? 16 : 32;
+// Which kernel is the quickest, as measured (docs/kernels.md), and its tile of heads: of few rows
+// smaller ones, that all multiprocessors have work.
+void choose_kernel(
+    SparseMlaPlan& plan, int64_t rows, int num_heads, int num_multiprocessors, bool fp8_query) {
+  const auto items = [&](int tile) { return rows * layout::ceil_div(num_heads, tile); };
+  const auto idle = [&](int tile) { return items(tile) * kSmallTileSplits < num_multiprocessors; };
+  plan.head_tile = 64;
+  if (plan.layout == LatentLayout::kBf16_1152) {
+    plan.kernel = SparseMlaKernel::kWide;
+    return;
+  }
   plan.fp8_query = fp8_query && plan.layout == LatentLayout::kFp8_576 && num_heads > 32;
-  // Few rows: more and smaller tiles, that all multiprocessors have work.
-  const int64_t large_items = rows * layout::ceil_div(num_heads, plan.head_tile);
-  const int splits = widened ? 2 * kSmallTileSplits : kSmallTileSplits;
-  if (plan.layout != LatentLayout::kBf16_1152 && plan.head_tile > 16 && !plan.fp8_query &&
-      !invariant && large_items * splits <= num_multiprocessors) {
+  if (num_heads <= 16 && (num_heads <= most_narrow_heads(plan.layout, rows) || idle(8))) {
     plan.kernel = SparseMlaKernel::kFp8;
+    plan.head_tile = num_heads <= 8 || idle(8) ? 8 : 16;
+    return;
+  }
+  plan.kernel = SparseMlaKernel::kF16;
+  if (plan.fp8_query) return;
+  if (num_heads <= 16 || idle(32)) {
     plan.head_tile = 16;
+  } else if (num_heads <= 32 || items(32) <= num_multiprocessors) {
+    plan.head_tile = 32;
   }
 }
 
@@ -228,9 +235,6 @@ int run_rows(const SparseMlaParams& params,
       error = launch_sparse_mla_f16(call, plan.layout, {plan.head_tile, false, plan.fp8_query},
                                     plan.grid, stream);
       break;
-    case SparseMlaKernel::kWidened:
-      error = launch_sparse_mla_widened(call, plan.layout, plan.grid, stream);
-      break;
     case SparseMlaKernel::kFp8:
       error = launch_sparse_mla_fp8(call, plan, stream);
       break;
@@ -254,12 +258,12 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
   plan.layout = layout;
   if (!has_kernel(layout)) return plan;
   const int64_t rows_of_plan = batch_invariant ? kInvariantRows : num_rows;
-  choose_kernel(plan, rows_of_plan, num_heads, num_multiprocessors, batch_invariant, fp8_query);
+  choose_kernel(plan, rows_of_plan, num_heads, num_multiprocessors, fp8_query);
   const int64_t head_tiles = layout::ceil_div(num_heads, plan.head_tile);
   const int64_t items = rows_of_plan * head_tiles;
   plan.blocks = blocks_of_a_multiprocessor(plan, items, num_multiprocessors);
   const int64_t places = int64_t{num_multiprocessors} * plan.blocks;
-  plan.num_splits = choose_splits(items, places, max_tokens);
+  plan.num_splits = choose_splits(plan, items, num_multiprocessors, max_tokens);
   plan.tokens_per_split = static_cast<int32_t>(
       layout::ceil_div(layout::ceil_div(std::max(max_tokens, 1), plan.num_splits), kStageTokens) *
       kStageTokens);
@@ -267,14 +271,11 @@ SparseMlaPlan plan_sparse_mla(LatentLayout layout,
       std::max<int64_t>(1, layout::ceil_div(max_tokens, plan.tokens_per_split)));
   const int64_t all = std::max<int64_t>(1, num_rows * head_tiles * plan.num_splits);
   plan.grid = static_cast<int32_t>(std::min<int64_t>(places, all));
-  // Two tiles of heads are a cluster of two blocks.
-  if (plan.kernel == SparseMlaKernel::kWidened && head_tiles == 2) plan.grid &= ~1;
   if (plan.num_splits > 1) {
     plan.workspace_bytes = partial_bytes(num_rows, num_heads, plan.num_splits);
   } else if (!batch_invariant) {
     plan_groups(plan, num_rows, num_heads, max_tokens, num_multiprocessors);
-    if (plan.group_rows == 0 && plan.kernel != SparseMlaKernel::kWidened)
-      plan_tail(plan, num_rows, num_heads, max_tokens, places);
+    if (plan.group_rows == 0) plan_tail(plan, num_rows, num_heads, max_tokens, places);
   }
   return plan;
 }

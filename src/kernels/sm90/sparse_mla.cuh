@@ -128,11 +128,6 @@ cudaError_t launch_sparse_mla_wide(const SparseMlaCall& call,
                                    bool grouped,
                                    int grid,
                                    cudaStream_t stream);
-// Heads in tiles of 64; two tiles share their tokens.
-cudaError_t launch_sparse_mla_widened(const SparseMlaCall& call,
-                                      layout::LatentLayout layout,
-                                      int grid,
-                                      cudaStream_t stream);
 // lines: 16, 32 or 64 heads a tile (64 where rows share a gather).
 struct F16Tile {
   int lines;

@@ -1,6 +1,7 @@
 // The f16 sparse MLA kernel and its instances for a layout: sparse_mla_f16_*.cu compile one each.
 #pragma once
 
+#include "kernels/sm90/launch.cuh"
 #include "kernels/sm90/sparse_mla_f16_outputs.cuh"
 
 namespace winnow::kernels::sm90 {
@@ -22,6 +23,8 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
     fence_mbarrier_init();
   }
   __syncthreads();
+  cudaGridDependencySynchronize();
+  cudaTriggerProgrammaticLaunchCompletion();
   const int role = warp_uniform(threadIdx.x / 128);
   if (role == 0) {
     shrink_registers<T::kProducerRegisters>();
@@ -50,8 +53,8 @@ cudaError_t launch(const SparseMlaCall& call, int grid, cudaStream_t stream) {
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   if (error != cudaSuccess) return error;
-  kernel<<<grid, T::kThreads, kBytes, stream>>>(call);
-  return cudaGetLastError();
+  return launch_overlapped(kernel, {.blocks = grid, .threads = T::kThreads, .bytes = kBytes},
+                           stream, call);
 }
 
 }  // namespace f16
