@@ -60,7 +60,7 @@ constexpr size_t kLinearScanMembers = 16;
 
 Status has_duplicate(const Object& object) {
   auto duplicate = [](const std::string& key) {
-    return invalid_argument(key, "duplicate key \"{}\"", key);
+    return invalid_argument(key, "is a duplicate key");
   };
   if (object.size() <= kLinearScanMembers) {
     for (size_t i = 0; i < object.size(); ++i) {
@@ -78,6 +78,13 @@ Status has_duplicate(const Object& object) {
   return {};
 }
 
+// Puts what leads to a value in front of the path of what is wrong inside it.
+Status inside(const std::string& step, Status status) {
+  const bool direct = status.param.empty() || status.param.front() == '[';
+  status.param = step + (direct ? "" : ".") + status.param;
+  return status;
+}
+
 Status convert(simdjson::dom::element element, const ParseLimits& limits, Value& out) {
   using simdjson::dom::element_type;
   switch (element.type()) {
@@ -90,7 +97,7 @@ Status convert(simdjson::dom::element element, const ParseLimits& limits, Value&
       out = int64_t(element);
       return {};
     case element_type::UINT64:
-      return invalid_argument("", "integer {} is beyond 64 signed bits", uint64_t(element));
+      return invalid_argument("", "is {}, beyond 64 signed bits", uint64_t(element));
     case element_type::DOUBLE:
       out = double(element);
       return {};
@@ -101,7 +108,9 @@ Status convert(simdjson::dom::element element, const ParseLimits& limits, Value&
       Array array;
       for (auto child : simdjson::dom::array(element)) {
         array.emplace_back();
-        if (Status s = convert(child, limits, array.back()); !s.ok()) return s;
+        if (Status s = convert(child, limits, array.back()); !s.ok()) {
+          return inside(fmt::format("[{}]", array.size() - 1), std::move(s));
+        }
       }
       out = std::move(array);
       return {};
@@ -110,7 +119,9 @@ Status convert(simdjson::dom::element element, const ParseLimits& limits, Value&
       Object object;
       for (auto field : simdjson::dom::object(element)) {
         object.emplace_back(std::string(field.key), Value());
-        if (Status s = convert(field.value, limits, object.back().second); !s.ok()) return s;
+        if (Status s = convert(field.value, limits, object.back().second); !s.ok()) {
+          return inside(object.back().first, std::move(s));
+        }
       }
       if (limits.reject_duplicate_keys) {
         if (Status s = has_duplicate(object); !s.ok()) return s;
@@ -122,19 +133,38 @@ Status convert(simdjson::dom::element element, const ParseLimits& limits, Value&
   return {};
 }
 
+// simdjson's words, where they leave out what the reader needs.
+std::string what_is_wrong(simdjson::error_code error, const ParseLimits& limits) {
+  if (error == simdjson::DEPTH_ERROR) {
+    return fmt::format("arrays and objects are nested deeper than {}", limits.max_depth);
+  }
+  if (error == simdjson::NUMBER_ERROR) {
+    return "a number is malformed, or beyond 64 bits or the range of doubles";
+  }
+  if (error == simdjson::STRING_ERROR) {
+    return "a string has a bad escape, or half of a surrogate pair";
+  }
+  return simdjson::error_message(error);
+}
+
 }  // namespace
 
 Result<Value> parse(std::string_view text, const ParseLimits& limits) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   simdjson::dom::parser parser;
   if (auto error = parser.allocate(text.size(), limits.max_depth)) {
     return Status{StatusCode::kTooLarge, simdjson::error_message(error), ""};
   }
   simdjson::dom::element root;
   if (auto error = parser.parse(text.data(), text.size()).get(root)) {
-    return invalid_argument("", "invalid JSON: {}", simdjson::error_message(error));
+    return invalid_argument("", "invalid JSON: {}", what_is_wrong(error, limits));
   }
   Value value;
-  if (Status s = convert(root, limits, value); !s.ok()) return s;
+  if (Status s = convert(root, limits, value); !s.ok()) {
+    s.message = (s.param.empty() ? "the value" : s.param) + " " + s.message;
+    return s;
+  }
   return value;
 }
 

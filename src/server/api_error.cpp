@@ -1,8 +1,25 @@
 #include "server/api_error.h"
 
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace winnow::server {
+
+std::string presentable(std::string_view text) {
+  constexpr size_t kMaxBytes = 1000;
+  std::string out(text.substr(0, kMaxBytes));
+  if (text.size() > kMaxBytes) {
+    while (!out.empty() && (out.back() & 0xC0) == 0x80) out.pop_back();
+    if (!out.empty() && (out.back() & 0x80) != 0) out.pop_back();  // half of a character
+    out += "...";
+  }
+  if (is_valid_utf8(out)) return out;
+  for (char& c : out) {
+    if ((c & 0x80) != 0) c = '?';
+  }
+  return out;
+}
+
 namespace {
 
 std::string_view usual_type(int status) {
@@ -27,14 +44,14 @@ std::string_view usual_type(int status) {
 // "message":...,"type":...,"param":...,"code":400
 void append_members(std::string& out, const ApiError& error) {
   out += "\"message\":";
-  json::append_string(out, error.message);
+  json::append_string(out, presentable(error.message));
   out += ",\"type\":";
   json::append_string(out, error.type.empty() ? usual_type(error.http_status) : error.type);
   out += ",\"param\":";
   if (error.param.empty()) {
     out += "null";
   } else {
-    json::append_string(out, error.param);
+    json::append_string(out, presentable(error.param));
   }
   out += ",\"code\":" + std::to_string(error.http_status);
 }

@@ -22,6 +22,8 @@ ApiError api_error(const Status& status);
 // {"object":"error","message":...,"type":...,"param":...,"code":400,"error":{...}}
 std::string error_body(const ApiError& error);
 HttpResponse error_response(const ApiError& error);
+// A piece of a request as a message may show it: UTF-8 whatever the bytes, and not long.
+std::string presentable(std::string_view text);
 // An SSE event for what goes wrong once a stream has begun: "data: {"error":{...}}\n\n".
 std::string error_event(const ApiError& error);
 

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/post.hpp>
@@ -36,6 +37,12 @@ constexpr size_t kReadChunkBytes = 64 << 10;
 bool peer_closed(int fd) {
   pollfd entry{fd, POLLRDHUP, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+// Some clients end a body with a line break that its length does not count (RFC 9112, 2.2).
+void skip_empty_lines(beast::flat_buffer& buffer) {
+  const std::string_view bytes(static_cast<const char*>(buffer.data().data()), buffer.size());
+  buffer.consume(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
 }
 
 }  // namespace
@@ -79,12 +86,13 @@ asio::awaitable<void> HttpConnection::run() {
 }
 
 asio::awaitable<bool> HttpConnection::wait_for_first_byte() {
-  if (buffer_.size() > 0) co_return true;
   stream_.expires_after(milliseconds(first_request_ ? shared_.options.read_timeout_ms
                                                     : shared_.options.idle_timeout_ms));
-  auto [ec, n] = co_await stream_.async_read_some(buffer_.prepare(kReadChunkBytes / 16), kResult);
-  if (ec) co_return false;
-  buffer_.commit(n);
+  for (skip_empty_lines(buffer_); buffer_.size() == 0; skip_empty_lines(buffer_)) {
+    auto [ec, n] = co_await stream_.async_read_some(buffer_.prepare(kReadChunkBytes / 16), kResult);
+    if (ec) co_return false;
+    buffer_.commit(n);
+  }
   co_return true;
 }
 
@@ -96,6 +104,12 @@ asio::awaitable<HttpConnection::ReadResult> HttpConnection::read_request(
   const milliseconds read_timeout(shared_.options.read_timeout_ms);
   stream_.expires_after(read_timeout);
   auto [ec, n] = co_await http::async_read_header(stream_, buffer_, parser, kResult);
+  if (!ec) {
+    if (auto error = header_error(parser)) {
+      co_await refuse(*error);
+      co_return ReadResult::kAnswered;
+    }
+  }
   if (!ec && equal_ignoring_case(parser.get()[http::field::expect], "100-continue") &&
       !parser.is_done()) {
     if (!co_await write_all("HTTP/1.1 100 Continue\r\n\r\n")) co_return ReadResult::kClosed;

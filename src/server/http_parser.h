@@ -28,6 +28,24 @@ inline AnswerFraming answer_framing(const RequestParser& parser) {
           .keep_alive = message.version() >= 11 && message.keep_alive()};
 }
 
+// What a header asks for that this server does not do. Ignored, a coding would make a body out of
+// other bytes than the client meant, or leave the body behind as the next request.
+inline std::optional<ApiError> header_error(const RequestParser& parser) {
+  namespace http = boost::beast::http;
+  for (const auto& field : parser.get()) {
+    const bool transfer = field.name() == http::field::transfer_encoding;
+    if (!transfer && field.name() != http::field::content_encoding) continue;
+    const std::string_view value(field.value().data(), field.value().size());
+    if (equal_ignoring_case(value, transfer ? "chunked" : "identity")) continue;
+    const std::string name = transfer ? "transfer-encoding" : "content-encoding";
+    return ApiError{400,
+                    fmt::format("header {} must be {}, or left out, not {}", name,
+                                transfer ? "chunked" : "identity", value),
+                    name};
+  }
+  return std::nullopt;
+}
+
 // The parser must be done.
 inline HttpRequest take_request(RequestParser& parser) {
   auto message = parser.release();

@@ -133,6 +133,8 @@ class HttpServer::Core {
         co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
         continue;
       }
+      // Taken just before the socket was closed: nobody would end this connection any more.
+      if (shared_.draining) break;
       socket.set_option(tcp::no_delay(true), ec);
       spawn(std::move(socket));
     }

@@ -52,7 +52,8 @@ void show_model(Api& api, Call& call) {
     return call.exchange->respond({.body = json::dump(model_card(api))});
   }
   const json::Value body = json::Object{
-      {"error", json::Object{{"message", "The model '" + call.path_parameter + "' does not exist"},
+      {"error", json::Object{{"message", "The model '" + presentable(call.path_parameter) +
+                                             "' does not exist"},
                              {"type", "invalid_request_error"},
                              {"param", "model"},
                              {"code", "model_not_found"}}}};

@@ -79,8 +79,11 @@ PromptInputs read_inputs(ObjectReader& reader, const Api& api) {
   reader.refuse("image_data", "is not supported: this model reads text only");
   reader.refuse("audio_data", "is not supported: this model reads text only");
   reader.refuse("video_data", "is not supported: this model reads text only");
-  if (reader.find("text") != nullptr) return read_text_prompts(reader, "text", api);
-  if (reader.find("input_ids") != nullptr) return read_id_prompts(reader, "input_ids", api);
+  const bool text = reader.find("text") != nullptr;
+  const bool ids = reader.find("input_ids") != nullptr;
+  if (text && ids) reader.fail("input_ids", "and text cannot both be given");
+  if (text) return read_text_prompts(reader, "text", api);
+  if (ids) return read_id_prompts(reader, "input_ids", api);
   if (reader.ok()) reader.fail("text", "or input_ids must be given");
   return {};
 }
@@ -130,6 +133,9 @@ Result<NativeRequest> read_native_request(const json::Value& original, const Api
     reader.fail("sampling_params.n",
                 fmt::format("times the number of prompts must be at most {}", kMaxSequences));
   }
+  const LengthFields fields{.prompt = original.find("text") != nullptr ? "text" : "input_ids",
+                            .max_tokens = "sampling_params.max_new_tokens",
+                            .min_tokens = "sampling_params.min_new_tokens"};
   for (size_t i = 0; i < inputs.prompts.size() && reader.ok(); ++i) {
     PromptRequest prompt{
         .ids = std::move(inputs.prompts[i].ids), .options = options[i], .logprobs = logprobs};
@@ -138,10 +144,13 @@ Result<NativeRequest> read_native_request(const json::Value& original, const Api
       reader.fail("logprob_start_len", fmt::format("must be at most the prompt's {} tokens, got {}",
                                                    length, logprobs.prompt_start));
     }
-    if (Status fits = fit_to_context(prompt, api.context_length()); !fits.ok()) {
+    if (Status fits = fit_to_context(prompt, api.context_length(), fields); !fits.ok()) {
       reader.fail(std::move(fits));
     }
     request.prompts.push_back(std::move(prompt));
+  }
+  if (Status fits = check_prompt_logprobs(request.prompts, "return_logprob"); !fits.ok()) {
+    reader.fail(std::move(fits));
   }
   if (!reader.ok()) return reader.status();
   return request;

@@ -47,6 +47,7 @@ void chat_completions(Api& api, Call& call) {
   Result<ChatCompletionRequest> read = read_chat_request(*body, api.config);
   if (!read.ok()) return refuse(api, *call.exchange, read.status());
   ChatCompletionRequest& request = read.value();
+  const bool from_ids = !request.input_ids.empty();
   Result<RenderedPrompt> prompt = render(api, request);
   if (!prompt.ok()) return refuse(api, *call.exchange, prompt.status());
 
@@ -67,7 +68,8 @@ void chat_completions(Api& api, Call& call) {
   prompts.push_back({.ids = std::move(prompt.value().ids),
                      .options = std::move(request.options),
                      .logprobs = std::move(request.logprobs)});
-  if (Status fits = fit_to_context(prompts.front(), api.context_length()); !fits.ok()) {
+  const LengthFields fields{.prompt = from_ids ? "input_ids" : "messages"};
+  if (Status fits = fit_to_context(prompts.front(), api.context_length(), fields); !fits.ok()) {
     return refuse(api, *call.exchange, fits);
   }
   auto writer = make_chat_answer(api, call.exchange, std::move(plan));

@@ -19,18 +19,6 @@ void read_logprobs(ObjectReader& reader, int64_t vocab_size, engine::LogprobOpti
   logprobs.top = static_cast<int32_t>(top.value_or(0));
 }
 
-void read_response_format(ObjectReader& reader) {
-  const json::Value* format = reader.find("response_format");
-  if (format == nullptr) return;
-  ObjectReader inner(*format, "response_format");
-  const std::string type = inner.string("type").value_or("");
-  if (inner.ok() && type != "text") {
-    inner.fail("type",
-               fmt::format("\"{}\" is not supported yet, only \"text\"", type.substr(0, 40)));
-  }
-  if (!inner.ok()) reader.fail(inner.status());
-}
-
 void read_returns(ObjectReader& reader, ChatCompletionRequest& request) {
   request.return_token_ids = reader.boolean("return_token_ids", false);
   for (const char* field : {"return_hidden_states", "return_routed_experts",
@@ -53,6 +41,9 @@ Result<ChatCompletionRequest> read_chat_request(const json::Value& body,
   read_min_and_seed(reader, "min_tokens", "seed", request.options);
   read_logprobs(reader, config.vocab_size, request.logprobs);
   read_response_format(reader);
+  for (const char* field : {"functions", "function_call"}) {
+    reader.refuse(field, "is not supported: use tools and tool_choice");
+  }
   read_returns(reader, request);
   request.separate_reasoning = reader.boolean("separate_reasoning", true);
   request.stream_reasoning = reader.boolean("stream_reasoning", true);

@@ -48,6 +48,10 @@ Result<CompletionRequest> read_request(const json::Value& body, const Api& api) 
   read_logprobs(reader, api, echo, request, logprobs);
   reader.integer("best_of", 1, kMaxChoices);  // accepted, as SGLang does, and without effect
   reader.refuse("suffix");
+  read_response_format(reader);
+  for (const char* field : {"return_hidden_states", "return_token_ids"}) {
+    if (reader.boolean(field, false)) reader.fail(field, "is not supported yet");
+  }
   PromptInputs inputs = read_prompts(reader, "prompt", api);
   plan.num_prompts = static_cast<int32_t>(inputs.prompts.size());
   plan.choices_per_prompt = options.n;
@@ -60,9 +64,11 @@ Result<CompletionRequest> read_request(const json::Value& body, const Api& api) 
     request.prompts.push_back(
         {.ids = std::move(input.ids), .options = options, .logprobs = logprobs});
     if (echo) plan.echo.push_back(std::move(input.text));
-    Status fits = fit_to_context(request.prompts.back(), api.context_length());
+    Status fits =
+        fit_to_context(request.prompts.back(), api.context_length(), {.prompt = "prompt"});
     if (!fits.ok()) return fits;
   }
+  if (Status fits = check_prompt_logprobs(request.prompts, "logprobs"); !fits.ok()) return fits;
   return request;
 }
 

@@ -53,12 +53,8 @@ PromptInputs read_id_prompts(ObjectReader& reader, std::string_view key, const A
       value->is_array() && !value->as_array().empty() && value->as_array().front().is_array();
   if (!inputs.batch) {
     inputs.prompts.push_back(from_ids(api, reader.ids(key, INT64_MAX, api.config.vocab_size)));
-  } else if (const json::Array* lists = reader.array(key, kMaxPrompts)) {
-    for (size_t i = 0; i < lists->size() && reader.ok(); ++i) {
-      const json::Value holder = json::Object{{"", (*lists)[i]}};
-      ObjectReader inner(holder, fmt::format("{}[{}]", reader.name(key), i));
-      std::vector<int32_t> ids = inner.ids("", INT64_MAX, api.config.vocab_size);
-      if (!inner.ok()) reader.fail(inner.status());
+  } else {
+    for (auto& ids : reader.id_lists(key, kMaxPrompts, api.config.vocab_size)) {
       inputs.prompts.push_back(from_ids(api, std::move(ids)));
     }
   }

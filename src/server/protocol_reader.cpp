@@ -216,6 +216,21 @@ std::vector<int32_t> ObjectReader::ids(std::string_view key, int64_t max_items, 
   return out;
 }
 
+std::vector<std::vector<int32_t>> ObjectReader::id_lists(std::string_view key,
+                                                         int64_t max_lists,
+                                                         int64_t limit) {
+  std::vector<std::vector<int32_t>> out;
+  const json::Array* lists = array(key, max_lists);
+  for (size_t i = 0; lists != nullptr && i < lists->size() && ok(); ++i) {
+    const json::Value holder = json::Object{{"", (*lists)[i]}};
+    ObjectReader inner(holder, fmt::format("{}[{}]", name(key), i));
+    if (!(*lists)[i].is_array()) inner.fail_kind("", (*lists)[i], "an array of token ids");
+    out.push_back(inner.ids("", INT64_MAX, limit));
+    if (!inner.ok()) fail(inner.status());
+  }
+  return out;
+}
+
 void ObjectReader::refuse(std::string_view key, std::string_view why) {
   if (find(key) != nullptr) fail(key, why);
 }

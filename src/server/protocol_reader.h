@@ -45,6 +45,10 @@ class ObjectReader {
   std::vector<std::string> strings(std::string_view key, int64_t max_items, int64_t max_bytes);
   // [1, 2], each in [0, limit); a single integer counts as a list of one.
   std::vector<int32_t> ids(std::string_view key, int64_t max_items, int64_t limit);
+  // A list of such lists.
+  std::vector<std::vector<int32_t>> id_lists(std::string_view key,
+                                             int64_t max_lists,
+                                             int64_t limit);
 
   // Fails when the field is given: it asks for what this server cannot do.
   void refuse(std::string_view key, std::string_view why = "is not supported yet");

@@ -42,7 +42,9 @@ void read_logit_bias(ObjectReader& reader, int64_t vocab_size, engine::SamplingP
   for (const auto& [key, value] : *entries) {
     int64_t id = -1;
     const auto [end, ec] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (ec != std::errc() || end != key.data() + key.size() || id < 0 || id >= vocab_size) {
+    const bool canonical = ec == std::errc() && end == key.data() + key.size() &&
+                           std::to_string(id) == key;  // "1" and "01" would be two of one id
+    if (!canonical || id < 0 || id >= vocab_size) {
       return reader.fail("logit_bias",
                          fmt::format("must have token ids between 0 and {} as keys, got \"{}\"",
                                      vocab_size - 1, key.substr(0, 40)));
@@ -81,7 +83,7 @@ void read_sampling(ObjectReader& reader,
   read_number(reader, "min_p", {0, 1}, defaults.min_p, s.min_p);
   read_number(reader, "frequency_penalty", {-2, 2}, {}, s.frequency_penalty);
   read_number(reader, "presence_penalty", {-2, 2}, {}, s.presence_penalty);
-  read_number(reader, "repetition_penalty", {0, 2, true}, defaults.repetition_penalty,
+  read_number(reader, "repetition_penalty", {kMinRepetitionPenalty, 2}, defaults.repetition_penalty,
               s.repetition_penalty);
   constexpr float kGreedyBelow = 1e-6f;
   if (s.temperature < kGreedyBelow) s.temperature = 0;
@@ -98,12 +100,7 @@ void read_min_and_seed(ObjectReader& reader,
                        std::string_view min_name,
                        std::string_view seed_name,
                        GenerationOptions& options) {
-  const int64_t min_tokens = reader.integer(min_name, 0, kMaxNewTokens).value_or(0);
-  if (options.max_new_tokens && min_tokens > *options.max_new_tokens) {
-    reader.fail(min_name, fmt::format("must be at most the {} tokens asked for, got {}",
-                                      *options.max_new_tokens, min_tokens));
-  }
-  options.sampling.min_new_tokens = min_tokens;
+  options.sampling.min_new_tokens = reader.integer(min_name, 0, kMaxNewTokens).value_or(0);
   const std::optional<int64_t> seed = reader.integer(seed_name, INT64_MIN, INT64_MAX);
   if (seed) options.sampling.seed = static_cast<uint64_t>(*seed);
 }
@@ -117,22 +114,38 @@ RequestIdentity read_identity(ObjectReader& reader) {
   if (!extra_key.empty() || !cache_salt.empty()) {
     identity.cache_namespace = fmt::format("{}:{}{}", extra_key.size(), extra_key, cache_salt);
   }
-  reader.refuse("lora_path");
+  reader.string("user");
+  reader.integer("priority", INT32_MIN, INT32_MAX);
+  for (const char* field : {"lora_path", "custom_logit_processor", "session_params"}) {
+    reader.refuse(field);
+  }
   return identity;
 }
 
-Status fit_to_context(PromptRequest& prompt, int64_t context_length) {
+void read_response_format(ObjectReader& reader) {
+  const json::Value* format = reader.find("response_format");
+  if (format == nullptr) return;
+  ObjectReader inner(*format, "response_format");
+  const std::string type = inner.string("type").value_or("");
+  if (inner.ok() && type != "text") {
+    inner.fail("type",
+               fmt::format("\"{}\" is not supported yet, only \"text\"", type.substr(0, 40)));
+  }
+  if (!inner.ok()) reader.fail(inner.status());
+}
+
+Status fit_to_context(PromptRequest& prompt, int64_t context_length, const LengthFields& fields) {
   const auto input = static_cast<int64_t>(prompt.ids.size());
   GenerationOptions& options = prompt.options;
   if (input >= context_length) {
-    return invalid_argument("",
+    return invalid_argument(fields.prompt,
                             "The input ({} tokens) is longer than the model's context length "
                             "({} tokens).",
                             input, context_length);
   }
   const int64_t room = context_length - input;
   if (options.max_new_tokens && *options.max_new_tokens > room) {
-    return invalid_argument("max_tokens",
+    return invalid_argument(fields.max_tokens,
                             "Requested token count exceeds the model's context length of {} "
                             "tokens: {} tokens in total, {} from the input and {} for the "
                             "completion.",
@@ -141,9 +154,27 @@ Status fit_to_context(PromptRequest& prompt, int64_t context_length) {
   }
   options.sampling.max_new_tokens =
       options.max_new_tokens.value_or(std::min(options.usual_new_tokens, room));
-  options.sampling.min_new_tokens =
-      std::min(options.sampling.min_new_tokens, options.sampling.max_new_tokens);
+  if (options.sampling.min_new_tokens > options.sampling.max_new_tokens) {
+    return invalid_argument(
+        fields.min_tokens, "{} must be at most the {} tokens that the answer may have, got {}",
+        fields.min_tokens, options.sampling.max_new_tokens, options.sampling.min_new_tokens);
+  }
   return {};
+}
+
+Status check_prompt_logprobs(const std::vector<PromptRequest>& prompts, const std::string& field) {
+  int64_t total = 0;
+  for (const PromptRequest& prompt : prompts) {
+    const engine::LogprobOptions& wanted = prompt.logprobs;
+    if (wanted.prompt_start < 0) continue;
+    const int64_t per_token = 1 + wanted.top + std::ssize(wanted.token_ids);
+    total += (std::ssize(prompt.ids) - wanted.prompt_start) * per_token * prompt.options.n;
+  }
+  if (total <= kMaxPromptLogprobs) return {};
+  return invalid_argument(field,
+                          "{} asks for {} log-probs of prompt tokens, choices and alternatives "
+                          "counted; at most {}",
+                          field, total, kMaxPromptLogprobs);
 }
 
 std::vector<SequencePlan> make_sequences(std::vector<PromptRequest> prompts,

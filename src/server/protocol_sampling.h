@@ -29,18 +29,22 @@ void read_sampling(ObjectReader& reader,
                    const SamplingDefaults& defaults,
                    int64_t vocab_size,
                    GenerationOptions& options);
-// min_name, seed_name: the two fields that the formats spell differently. After max_new_tokens.
+// min_name, seed_name: the two fields that the formats spell differently.
 void read_min_and_seed(ObjectReader& reader,
                        std::string_view min_name,
                        std::string_view seed_name,
                        GenerationOptions& options);
 
-// rid, cache_salt, extra_key; and refuses lora_path.
+// rid, cache_salt, extra_key; user and priority, which have no effect; and refuses lora_path and
+// other things that would change the answer.
 struct RequestIdentity {
   std::string rid;  // made up where the client gives none
   std::string cache_namespace;
 };
 RequestIdentity read_identity(ObjectReader& reader);
+
+// Refuses everything but text.
+void read_response_format(ObjectReader& reader);
 
 // One prompt, ready to become n sequences.
 struct PromptRequest {
@@ -49,8 +53,20 @@ struct PromptRequest {
   engine::LogprobOptions logprobs;
 };
 
-// kInvalidArgument where prompt and answer cannot fit the context; else sets max_new_tokens.
-Status fit_to_context(PromptRequest& prompt, int64_t context_length);
+// What an endpoint calls the fields that lengths are refused for.
+struct LengthFields {
+  std::string prompt;
+  std::string max_tokens = "max_tokens";
+  std::string min_tokens = "min_tokens";
+};
+
+// kInvalidArgument where prompt and answer cannot fit the context, or the answer its least length;
+// else sets max_new_tokens.
+Status fit_to_context(PromptRequest& prompt, int64_t context_length, const LengthFields& fields);
+
+// kInvalidArgument, naming the field, where the log-probs of all prompts are more than an answer
+// may hold.
+Status check_prompt_logprobs(const std::vector<PromptRequest>& prompts, const std::string& field);
 
 // Prompt-major: sequence i belongs to prompt i / n. Sequences of a request with several get
 // "<rid>_<i>".

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "server/limits.h"
 #include "server/protocol_reader.h"
 
 namespace winnow::server {
@@ -24,7 +25,7 @@ SamplingDefaults load_sampling_defaults(const std::string& model_path) {
   if (!do_sample) defaults.temperature = 0.0;
   defaults.top_p = reader.number("top_p", {0, 1, true});
   defaults.min_p = reader.number("min_p", {0, 1});
-  defaults.repetition_penalty = reader.number("repetition_penalty", {0, 2, true});
+  defaults.repetition_penalty = reader.number("repetition_penalty", {kMinRepetitionPenalty, 2});
   defaults.top_k = reader.integer("top_k", -1, INT32_MAX);
   if (defaults.top_k == 0) defaults.top_k = -1;  // transformers: 0 turns the filter off
   if (!reader.ok()) throw_error("{}: {}", path, reader.status().message);

@@ -86,12 +86,8 @@ void detokenize(Api& api, Call& call) {
         api.tokenizer.decode(reader.ids("tokens", INT64_MAX, api.config.vocab_size), skip_special);
   } else {
     json::Array texts;
-    for (const json::Value& item : tokens->as_array()) {
-      const json::Value holder = json::Object{{"tokens", item}};
-      ObjectReader inner(holder);
-      texts.emplace_back(api.tokenizer.decode(inner.ids("tokens", INT64_MAX, api.config.vocab_size),
-                                              skip_special));
-      if (!inner.ok()) reader.fail(inner.status());
+    for (const auto& ids : reader.id_lists("tokens", INT64_MAX, api.config.vocab_size)) {
+      texts.emplace_back(api.tokenizer.decode(ids, skip_special));
     }
     text = std::move(texts);
   }

@@ -50,6 +50,7 @@ jinja::Variables variables_of(const ChatMessages& chat,
   for (const auto& [name, token] : chat_template.special_tokens) {
     variables.emplace_back(name, jinja::Value::text(token));
   }
+  variables.emplace_back("documents", jinja::None{});
   if (request.chat_template_kwargs.is_object()) {
     for (const auto& [name, value] : request.chat_template_kwargs.as_object()) {
       variables.emplace_back(name, jinja::from_json(value, true));
@@ -58,7 +59,6 @@ jinja::Variables variables_of(const ChatMessages& chat,
   variables.emplace_back("messages",
                          jinja::make_list(std::move(messages), jinja::List::Kind::kList, true));
   variables.emplace_back("tools", jinja::from_json(chat.tools, true));
-  variables.emplace_back("documents", jinja::None{});
   variables.emplace_back("add_generation_prompt", jinja::Value(request.add_generation_prompt ||
                                                                request.continue_final_message));
   return variables;

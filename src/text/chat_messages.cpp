@@ -25,6 +25,10 @@ class Normalizer {
     json::Value result = json::Object{};
     if (Status s = role(message, result); !s.ok()) return s;
     if (Status s = content(message, result); !s.ok()) return s;
+    for (const char* field : {"name", "tool_call_id"}) {
+      const json::Value* given = message.find(field);
+      if (given && !given->is_null() && !given->is_string()) return bad(field, "must be a string");
+    }
     for (const auto& [name, value] : message.as_object()) {
       if (value.is_null() || result.find(name) || name == "reasoning" || name == "tool_calls") {
         continue;
@@ -53,6 +57,18 @@ class Normalizer {
         return invalid_argument(
             fmt::format("tools[{}]", i),
             "tools[{}] must be {{\"type\": \"function\", \"function\": {{\"name\": ...}}}}", i);
+      }
+      const json::Value* parameters = function->find("parameters");
+      const json::Value* description = function->find("description");
+      if (parameters && !parameters->is_null() && !parameters->is_object()) {
+        const std::string field = fmt::format("tools[{}].function.parameters", i);
+        return invalid_argument(field, "{} must be an object, not {}", field,
+                                parameters->kind_name());
+      }
+      if (description && !description->is_null() && !description->is_string()) {
+        const std::string field = fmt::format("tools[{}].function.description", i);
+        return invalid_argument(field, "{} must be a string, not {}", field,
+                                description->kind_name());
       }
       list.push_back(form_.bare_tools ? *function : tool);
     }
@@ -175,6 +191,10 @@ class Normalizer {
     if (!name || !name->is_string() || name->as_string().empty()) {
       return bad(field, "must be an object with a name");
     }
+    const json::Value* id = call.find("id");
+    if (id && !id->is_null() && !id->is_string()) {
+      return bad(fmt::format("tool_calls[{}].id", index), "must be a string");
+    }
     const json::Value* given = function->find("arguments");
     json::Value arguments = json::Object{};
     std::string text = "{}";
@@ -243,6 +263,11 @@ Result<ChatMessages> normalized(const ChatRequest& request, const MessageForm& f
   if (Status s = normalizer.tools(request.tools); !s.ok()) return s;
   if (!request.chat_template_kwargs.is_object() && !request.chat_template_kwargs.is_null()) {
     return invalid_argument("chat_template_kwargs", "chat_template_kwargs must be an object");
+  }
+  for (const char* taken : {"messages", "tools", "add_generation_prompt"}) {
+    if (request.chat_template_kwargs.find(taken) == nullptr) continue;
+    const std::string field = fmt::format("chat_template_kwargs.{}", taken);
+    return invalid_argument(field, "{} is set by the rest of the request", field);
   }
   return out;
 }

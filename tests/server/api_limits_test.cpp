@@ -208,6 +208,77 @@ TEST_F(ApiLimits, WrongTypes) {
   expect_alive();
 }
 
+// Values that were once taken and lost: they change the answer, or seem to.
+TEST_F(ApiLimits, NothingWrongIsPassedOver) {
+  expect_refused(kChat, chat(R"("repetition_penalty":1e-300)"), "repetition_penalty", "1e-06");
+  expect_refused(kChat, chat(R"("seed":9223372036854775808)"), "seed", "64 signed bits");
+  expect_refused(kChat, chat(R"("logit_bias":{"1":1,"01":2})"), "logit_bias", "01");
+  expect_refused(kChat, chat(R"("user":5)"), "user", "string");
+  expect_refused(kChat, chat(R"("priority":"high")"), "priority", "integer");
+  expect_refused(kChat, chat(R"("functions":[])"), "functions", "tools");
+  expect_refused(kChat, chat(R"("custom_logit_processor":"x")"), "custom_logit_processor");
+  expect_refused(kChat, chat(R"("min_tokens":9000)"), "min_tokens", "9000");
+  expect_refused(kCompletions, R"({"prompt":"x","min_tokens":17})", "min_tokens", "16");
+  expect_refused(kCompletions, R"({"prompt":"x","response_format":{"type":"json_object"}})",
+                 "response_format.type");
+  expect_refused(kCompletions, R"({"prompt":"x","return_token_ids":true})", "return_token_ids");
+  expect_refused(kCompletions, R"({"prompt":[[1],2]})", "prompt[1]", "array");
+  expect_refused("/generate", R"({"text":"x","input_ids":[1]})", "input_ids", "text");
+  expect_refused("/generate", R"({"text":"x","sampling_params":{"min_new_tokens":129}})",
+                 "sampling_params.min_new_tokens", "128");
+  expect_refused("/detokenize", R"({"tokens":[[1],[999999999]]})", "tokens[1]", "999999999");
+  for (const char* timeout : {"nan", "inf", "-1", "1e400", "5s", "", "3601"}) {
+    expect_refused(fmt::format("/flush_cache?timeout={}", timeout), "", "timeout", "3600");
+  }
+  expect_alive();
+}
+
+// Too long: the field is named as the endpoint calls it.
+TEST_F(ApiLimits, LengthsNameTheirField) {
+  const std::string text(9000, 'x');
+  expect_refused(kChat, fmt::format(R"({{"messages":[{{"role":"user","content":"{}"}}]}})", text),
+                 "messages", "8192");
+  expect_refused(kCompletions, fmt::format(R"({{"prompt":"{}"}})", text), "prompt", "8192");
+  expect_refused("/generate", fmt::format(R"({{"text":"{}"}})", text), "text", "8192");
+  expect_refused("/generate", R"({"text":"x","sampling_params":{"max_new_tokens":9000}})",
+                 "sampling_params.max_new_tokens", "8192");
+}
+
+// One body must not ask for more log-probs than memory holds: B107.
+TEST_F(ApiLimits, PromptLogprobsAreBounded) {
+  std::string prompts;
+  for (int i = 0; i < 40; ++i)
+    prompts += fmt::format("{}\"{}\"", i ? "," : "", std::string(4000, 'x'));
+  expect_refused(
+      kCompletions,
+      fmt::format(R"({{"prompt":[{}],"echo":true,"logprobs":128,"max_tokens":0}})", prompts),
+      "logprobs", "16777216");
+  expect_refused("/generate",
+                 fmt::format(R"({{"text":[{}],"return_logprob":true,"logprob_start_len":0,
+                                  "top_logprobs_num":128}})",
+                             prompts),
+                 "return_logprob", "16777216");
+  expect_alive();
+}
+
+TEST_F(ApiLimits, JsonSaysWhereAndHowDeep) {
+  expect_refused(kChat, chat(R"("a":{"b":[1,18446744073709551615]})"), "a.b[1]", "a.b[1] is");
+  expect_refused(kChat, chat(R"("a":[{"b":1,"b":2}])"), "a[0].b", "duplicate");
+  expect_refused(kChat, std::string(200, '[') + std::string(200, ']'), "", "deeper than 128");
+  // Windows editors begin files with it, and Python's json takes it.
+  EXPECT_EQ(serving_.post("/generate", "\xEF\xBB\xBF{\"text\":\"x\"}").status, 200);
+}
+
+TEST_F(ApiLimits, WhatIsQuotedStaysShortUtf8) {
+  const auto path = "/" + std::string(20000, 'a');
+  EXPECT_LT(serving_.get(path).body.size(), 4000u);
+  for (const char* bytes : {"/%ff%fe", "/v1/models/%ff", "/\xff\xc3"}) {
+    const HttpReply reply = serving_.get(bytes);
+    EXPECT_EQ(reply.status, 404);
+    EXPECT_TRUE(at(reply.json(), "error.message").is_string()) << reply.body;  // parses: UTF-8
+  }
+}
+
 TEST_F(ApiLimits, BrokenJson) {
   const std::string valid = chat(R"("max_tokens":1)");
   std::vector<std::string> bodies = {"",     " ",       "null", "5",   "\"x\"",   "[]",

@@ -1,5 +1,6 @@
 #include "server/http_server.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -174,6 +175,31 @@ TEST_F(HttpServerTest, RefusesLongHeadersAndGarbage) {
     EXPECT_TRUE(connection.at_end());
   }
   EXPECT_EQ(testing::http_get(server_->port(), "/ok").status, 200);
+}
+
+// A coding that is not undone would make another body out of the bytes, or another request.
+TEST_F(HttpServerTest, RefusesCodingsItDoesNotUndo) {
+  serve();
+  for (const char* header :
+       {"transfer-encoding: gzip", "transfer-encoding: gzip, chunked",
+        "transfer-encoding: xchunked", "transfer-encoding: identity", "content-encoding: gzip"}) {
+    HttpConnection connection(server_->port());
+    connection.send(fmt::format("POST /x HTTP/1.1\r\nhost: x\r\n{}\r\n{}\r\n4\r\nbody\r\n0\r\n\r\n",
+                                header, header[0] == 'c' ? "content-length: 14\r\n" : ""));
+    const HttpReply reply = connection.read_reply();
+    EXPECT_EQ(reply.status, 400) << header;
+    EXPECT_NE(reply.body.find("-encoding"), std::string::npos) << header << reply.body;
+    EXPECT_TRUE(connection.at_end()) << header;
+  }
+}
+
+TEST_F(HttpServerTest, PassesOverEmptyLinesBetweenRequests) {
+  serve();
+  HttpConnection connection(server_->port());
+  connection.send("\r\n\r\n" + request_text("POST", "/a", "x") + "\r\n");
+  EXPECT_EQ(connection.read_reply().body, "POST /a  x");
+  connection.send(request_text("POST", "/b", "y"));
+  EXPECT_EQ(connection.read_reply().body, "POST /b  y");
 }
 
 TEST_F(HttpServerTest, ATruncatedRequestJustEnds) {
@@ -366,6 +392,20 @@ TEST_F(HttpServerTest, StopCutsWhatIsLeft) {
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(busy.at_end());
   EXPECT_FALSE(exchange->send("after the end"));
+}
+
+// A connection taken at the very moment of the stop used to hold it until its read timed out.
+TEST_F(HttpServerTest, StopsAmongConnectionsThatAreJustArriving) {
+  for (int round = 0; round < 20; ++round) {
+    serve({.read_timeout_ms = 1'000'000'000});
+    std::vector<std::unique_ptr<HttpConnection>> arriving;
+    for (int i = 0; i < 50; ++i) {
+      arriving.push_back(std::make_unique<HttpConnection>(server_->port()));
+      arriving.back()->send("POST /half");
+    }
+    server_->stop();
+    EXPECT_EQ(server_->stats().open_connections, 0);
+  }
 }
 
 TEST_F(HttpServerTest, APortInUseIsAnErrorThatNamesIt) {

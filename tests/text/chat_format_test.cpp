@@ -10,6 +10,7 @@
 #include "testing/chat_formats.h"
 #include "testing/tiny_tokenizer.h"
 #include "text/chat_jinja_format.h"
+#include "text/chat_messages.h"
 
 namespace winnow::text {
 namespace {
@@ -100,6 +101,32 @@ TEST(ChatFormat, ContentInEveryForm) {
       EXPECT_EQ(prompt(bad).substr(0, 18), "error: messages[1]") << name << bad;
     }
   }
+}
+
+// Fields of the wrong kind, and words for the template that would stand for the request itself.
+TEST(ChatFormat, RefusalsNameTheField) {
+  const auto param = [](const char* messages, const char* tools, const char* kwargs) {
+    ChatRequest request;
+    request.messages = json::parse(messages).value();
+    request.tools = json::parse(tools).value();
+    request.chat_template_kwargs = json::parse(kwargs).value();
+    return normalized(request, {}).status().param;
+  };
+  const char* user = R"([{"role":"user","content":"x"}])";
+  for (const char* taken : {"messages", "tools", "add_generation_prompt"}) {
+    EXPECT_EQ(param(user, "null", fmt::format(R"({{"{}":1}})", taken).c_str()),
+              fmt::format("chat_template_kwargs.{}", taken));
+  }
+  EXPECT_EQ(param(R"([{"role":"user","name":5}])", "null", "{}"), "messages[0].name");
+  EXPECT_EQ(param(R"([{"role":"tool","tool_call_id":{}}])", "null", "{}"),
+            "messages[0].tool_call_id");
+  EXPECT_EQ(param(R"([{"role":"assistant","tool_calls":[{"id":1,"function":{"name":"f"}}]}])",
+                  "null", "{}"),
+            "messages[0].tool_calls[0].id");
+  EXPECT_EQ(param(user, R"([{"function":{"name":"f","parameters":"x"}}])", "{}"),
+            "tools[0].function.parameters");
+  EXPECT_EQ(param(user, R"([{"function":{"name":"f","description":1}}])", "{}"),
+            "tools[0].function.description");
 }
 
 TEST(ChatFormat, ToolResultsJoinTheirParts) {
