@@ -50,6 +50,10 @@ int64_t choose_num_pages(const ServeOptions& options,
     const int64_t wanted = std::max(kContextsByDefault * context_length, kTokensByDefault);
     num_pages = std::min(num_pages, layout::ceil_div(wanted, page_size));
   }
+  if (num_pages < 2 && options.max_total_tokens > 0) {
+    throw_error("--max-total-tokens {}: must be more than a page of {} tokens",
+                options.max_total_tokens, page_size);
+  }
   if (num_pages < 2) throw_error("no memory is left for the cache: {} MiB", budget >> 20);
   return num_pages;
 }

@@ -1,5 +1,6 @@
 #include "app/generate.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -149,6 +150,19 @@ void run_generate(GenerateOptions& options, OptionTable& table) {
   log::setup(options.serve.log_level);
   if (options.prompt.empty() == options.chat.empty()) {
     throw_error("give either --prompt or --chat");
+  }
+  if (options.chat.empty() && (options.no_thinking || !options.system.empty())) {
+    throw_error("--system and --no-thinking belong to --chat");
+  }
+  if (options.temperature < 0 && options.temperature != -1) {
+    throw_error("--temperature {}: must be 0 or more, or -1 for the checkpoint's",
+                options.temperature);
+  }
+  if (options.top_p <= 0 && options.top_p != -1) {
+    throw_error("--top-p {}: must be above 0, or -1 for the checkpoint's", options.top_p);
+  }
+  if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
+    throw_error("--stop: an empty string ends nothing");
   }
   options.serve.max_running_requests = 1;
   if (!options.serve.trace.empty()) trace::start(options.serve.trace);

@@ -99,7 +99,7 @@ std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config) {
 }
 
 void run_inspect(const InspectOptions& options, OptionTable& table) {
-  table.apply();
+  apply_with_model_word(table);
   if (options.model_path.empty()) throw_error("--model-path is required");
   Inspection in;
   in.path = options.model_path;

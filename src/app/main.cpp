@@ -34,7 +34,10 @@ winnow::app::Command program() {
 int main(int argc, char** argv) {
   try {
     winnow::log::setup("info");
-    return winnow::app::run_command_line(program(), {argv + 1, argv + argc});
+    const int code = winnow::app::run_command_line(program(), {argv + 1, argv + argc});
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fprintf(stderr, "winnow: the standard output cannot be written\n");
+    return 1;
   } catch (const winnow::Error& error) {
     std::fprintf(stderr, "winnow: %s\n", error.what());
   } catch (const std::exception& error) {

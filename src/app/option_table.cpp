@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
+#include <map>
 #include <optional>
+#include <type_traits>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 
 namespace winnow::app {
 namespace {
@@ -31,7 +32,8 @@ T parse_number(std::string_view flag, const std::string& text, T min, T max) {
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = ec == std::errc() && end == text.data() + text.size();
   if (!whole || !(value >= min) || !(value <= max)) {
-    throw_error("{} {}: expected a number between {} and {}", flag, text, min, max);
+    throw_error("{} {}: expected a {}number between {} and {}", flag, text,
+                std::is_integral_v<T> && ec == std::errc() && !whole ? "whole " : "", min, max);
   }
   return value;
 }
@@ -228,15 +230,23 @@ bool OptionTable::has(std::string_view flag) const {
 }
 
 void OptionTable::apply_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_error("--config {}: cannot be read", path);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Error& error) {
+    throw_error("--config {}", error.what());
+  }
   const Result<json::Value> parsed = json::parse(text);
   if (!parsed.ok()) throw_error("--config {}: {}", path, parsed.status().message);
   if (!parsed.value().is_object()) throw_error("--config {}: must be an object", path);
+  std::map<const OptionRow*, std::string> keys;
   for (const auto& [key, value] : parsed.value().as_object()) {
     OptionRow* row = find(key);
     if (row == nullptr) throw_error("--config {}: there is no option {}", path, key);
+    if (row == find("config")) throw_error("--config {}: a file cannot name another", path);
+    if (const auto [other, first] = keys.emplace(row, key); !first) {
+      throw_error("--config {}: {} and {} are one option", path, other->second, key);
+    }
     const std::string where = fmt::format("--config {}: {}", path, key);
     if (row->clear && value.is_array()) {
       for (const json::Value& v : value.as_array()) {

@@ -151,8 +151,32 @@ OptionTable serve_option_table(ServeOptions& options) {
   return table;
 }
 
+void apply_with_model_word(OptionTable& table) {
+  std::string first;
+  for (const OptionRow& row : table.rows()) {
+    const bool names_model = row.flags.front() == "--model-path" || row.positional();
+    if (!names_model || row.given.empty()) continue;
+    if (!first.empty()) {
+      throw_error("the model is given twice: {} and {}", first, row.given.back());
+    }
+    first = row.given.back();
+  }
+  table.apply();
+}
+
 void check(const ServeOptions& options) {
   if (options.model_path.empty()) throw_error("--model-path is required");
+  if (options.context_length == 1) throw_error("--context-length 1: leaves no room for an answer");
+  if (options.chunked_prefill_size == 0) {
+    throw_error("--chunked-prefill-size 0: give the tokens of one step, or -1 for whole prompts");
+  }
+  const ServeOptions usual;
+  if (options.precision == "reference" && (options.kv_cache_dtype != usual.kv_cache_dtype ||
+                                           options.index_key_dtype != usual.index_key_dtype)) {
+    throw_error(
+        "--precision reference keeps its caches in fp32: leave out --kv-cache-dtype and "
+        "--index-key-dtype");
+  }
   if (options.tp_size > 1 && options.device == "cpu") {
     throw_error(
         "--tp {}: the CPU backend is one device; leave --tp at 1 and bound its threads "

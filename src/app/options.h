@@ -67,6 +67,8 @@ struct ServeOptions {
 // One row each. The options must outlive the table.
 OptionTable checkpoint_option_table(ServeOptions& options);  // a model and its arithmetic: score
 OptionTable engine_option_table(ServeOptions& options);      // what generate needs
+// For commands that take the checkpoint as a word besides: not both on one command line.
+void apply_with_model_word(OptionTable& table);
 OptionTable serve_option_table(ServeOptions& options);
 
 // What cannot work whatever the model is: --tp 2 on a CPU, backend names of no kernel here, ...

@@ -1,6 +1,7 @@
 #include "app/score.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <numeric>
@@ -34,7 +35,10 @@ struct ScoreOptions {
 
 using Case = std::vector<int32_t>;
 
-Case parse_case(const std::string& line, const std::string& where, int32_t vocab_size) {
+Case parse_case(const std::string& line,
+                const std::string& where,
+                const model::ModelConfig& config) {
+  const int32_t vocab_size = config.vocab_size;
   auto parsed = json::parse(line);
   if (!parsed.ok()) throw_error("{}: {}", where, parsed.status().message);
   const json::Value* ids = parsed.value().find("input_ids");
@@ -48,17 +52,21 @@ Case parse_case(const std::string& line, const std::string& where, int32_t vocab
     }
     result.push_back(static_cast<int32_t>(id.as_integer()));
   }
+  if (std::ssize(result) > config.max_position_embeddings) {
+    throw_error("{}: {} ids, but the model has {} positions", where, result.size(),
+                config.max_position_embeddings);
+  }
   return result;
 }
 
-std::vector<Case> read_cases(const std::string& path, int32_t vocab_size) {
+std::vector<Case> read_cases(const std::string& path, const model::ModelConfig& config) {
   std::ifstream file(path);
-  if (!file) throw_error("{}: cannot be read", path);
+  if (!file || std::filesystem::is_directory(path)) throw_error("{}: cannot be read", path);
   std::vector<Case> cases;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
-    cases.push_back(parse_case(line, fmt::format("{}:{}", path, number), vocab_size));
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    cases.push_back(parse_case(line, fmt::format("{}:{}", path, number), config));
   }
   if (cases.empty()) throw_error("{}: no cases", path);
   return cases;
@@ -170,13 +178,19 @@ void run_score(const ScoreOptions& options, OptionTable& table) {
   check(options.model);
   if (options.input.empty()) throw_error("--input is required");
   if (options.output.empty()) throw_error("--output is required");
+  std::error_code ignored;
+  if (std::filesystem::equivalent(options.input, options.output, ignored)) {
+    throw_error("--output {}: is the input", options.output);
+  }
+  // What is wrong with the small files shows before the weights are read.
+  const std::vector<Case> cases =
+      read_cases(options.input, model::load_config(options.model.model_path));
+  model::SafetensorsWriter writer(options.output);
   if (!options.model.trace.empty()) trace::start(options.model.trace);
   auto loaded = load_model(options.model);
-  const std::vector<Case> cases = read_cases(options.input, loaded->config.vocab_size);
   size_t max_tokens = 0;
   for (const Case& ids : cases) max_tokens = std::max(max_tokens, ids.size());
   Scorer scorer(options, *loaded, static_cast<int32_t>(max_tokens));
-  model::SafetensorsWriter writer(options.output);
   for (size_t n = 0; n < cases.size(); ++n) {
     scorer.run(cases[n], static_cast<int64_t>(n), writer);
   }

@@ -147,7 +147,7 @@ void drain(Front& front, server::Api& api, const StopSignals& signals, double se
 }
 
 void run_serve(ServeOptions& options, OptionTable& table) {
-  table.apply();
+  apply_with_model_word(table);
   log::setup(options.log_level);
   check(options);
   const StopSignals signals;

@@ -81,15 +81,17 @@ void stop() {
   const size_t kept = std::min(wanted, recording->events.size());
   std::fputs("{\"traceEvents\":[\n", file);
   const char* separator = "";
+  std::string line;
   for (size_t i = 0; i < kept; ++i) {
     const Event& event = recording->events[i];
     if (!event.complete.load(std::memory_order_acquire)) continue;
-    fmt::print(
-        file, "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}",
+    line = fmt::format(
+        "{}{{\"name\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}",
         separator, event.name, ::getpid(), event.thread, static_cast<double>(event.begin_ns) / 1e3,
         static_cast<double>(event.end_ns - event.begin_ns) / 1e3);
-    if (event.id >= 0) fmt::print(file, ",\"args\":{{\"id\":{}}}", event.id);
-    std::fputs("}", file);
+    if (event.id >= 0) line += fmt::format(",\"args\":{{\"id\":{}}}", event.id);
+    line += "}";
+    std::fputs(line.c_str(), file);
     separator = ",\n";
   }
   std::fputs("\n]}\n", file);

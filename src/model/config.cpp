@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int32_t kMaxLayers = 1024;
 constexpr double kMaxTopK = 1e9;
+constexpr int32_t kMaxIndexTopk = 1 << 16;
+constexpr double kMaxFactor = 1e6;  // real ones stay below 100; products stay within fp32
 constexpr int64_t kMaxSharedWidth = int64_t{1} << 24;
 
 json::Value parse_object(std::string_view text, const std::string& path) {
@@ -43,7 +46,9 @@ std::string read_architecture(const ConfigKeys& keys, const std::string& model_t
 // What other models of these architectures might ask for and nobody here computes.
 void refuse_unsupported(const ConfigKeys& keys) {
   if (keys.text_or("hidden_act", "silu") != "silu") keys.refuse("hidden_act", "must be silu");
-  if (keys.flag_or("attention_bias", false)) keys.refuse("attention_bias", "must be false");
+  for (const char* bias : {"attention_bias", "mlp_bias"}) {
+    if (keys.flag_or(bias, false)) keys.refuse(bias, "must be false");
+  }
   if (keys.text_or("scoring_func", "sigmoid") != "sigmoid") {
     keys.refuse("scoring_func", "must be sigmoid");
   }
@@ -64,6 +69,9 @@ void read_dimensions(const ConfigKeys& keys, ModelConfig& config) {
   config.intermediate_size = keys.require_count("intermediate_size");
   config.max_position_embeddings = keys.require_count("max_position_embeddings");
   config.rms_norm_eps = static_cast<float>(keys.require_positive("rms_norm_eps"));
+  if (config.rms_norm_eps > 1) {
+    keys.refuse("rms_norm_eps", fmt::format("is {}, above 1", config.rms_norm_eps));
+  }
   config.tie_word_embeddings = keys.flag_or("tie_word_embeddings", false);
   config.num_nextn_predict_layers = keys.count_or("num_nextn_predict_layers", 0);
 
@@ -94,6 +102,10 @@ void read_experts(const ConfigKeys& keys, ModelConfig& config) {
   config.norm_topk_prob = keys.flag_or("norm_topk_prob", true);
   config.routed_scaling_factor = static_cast<float>(keys.require_positive("routed_scaling_factor"));
 
+  if (config.routed_scaling_factor > kMaxFactor) {
+    keys.refuse("routed_scaling_factor",
+                fmt::format("is {}, above {}", config.routed_scaling_factor, kMaxFactor));
+  }
   const int32_t group_size = config.n_routed_experts / config.n_group;
   if (config.n_routed_experts % config.n_group != 0 || (config.n_group > 1 && group_size < 2)) {
     keys.refuse("n_group",
@@ -113,6 +125,9 @@ void read_indexer(const ConfigKeys& keys, ModelConfig& config) {
   config.index_n_heads = keys.require_count("index_n_heads");
   config.index_head_dim = keys.require_count("index_head_dim");
   config.index_topk = keys.require_count("index_topk");
+  if (config.index_topk > kMaxIndexTopk) {
+    keys.refuse("index_topk", fmt::format("is {}, above {}", config.index_topk, kMaxIndexTopk));
+  }
   if (config.index_head_dim < config.qk_rope_head_dim) {
     keys.refuse("index_head_dim", "is below qk_rope_head_dim");
   }
@@ -122,6 +137,23 @@ void read_indexer(const ConfigKeys& keys, ModelConfig& config) {
       family.indexer_hadamard && std::has_single_bit(static_cast<uint32_t>(config.index_head_dim));
   config.indexer_ue8m0_scales =
       family.indexer_ue8m0_scales || config.quantization.scale_fmt == "ue8m0";
+}
+
+void check_yarn(const ConfigKeys& keys, const RopeParameters& rope) {
+  const std::tuple<const char*, double, double> ranges[] = {
+      {"factor", rope.factor, 1},
+      {"mscale", rope.mscale, 0},
+      {"mscale_all_dim", rope.mscale_all_dim, 0},
+      {"attention_factor", rope.attention_factor, 0}};
+  for (const auto& [key, value, least] : ranges) {
+    if (!(value >= least && value <= kMaxFactor)) {
+      keys.refuse(key, fmt::format("is {}, outside {} to {}", value, least, kMaxFactor));
+    }
+  }
+  if (rope.beta_fast < rope.beta_slow) {  // equal in Kimi-K2
+    keys.refuse("beta_fast",
+                fmt::format("is {}, below beta_slow {}", rope.beta_fast, rope.beta_slow));
+  }
 }
 
 // rope_parameters, or rope_scaling beside a rope_theta of its own.
@@ -150,6 +182,7 @@ RopeParameters read_rope(const ConfigKeys& keys, const std::string& path) {
   rope.mscale_all_dim = inner.number_or("mscale_all_dim", 0);
   rope.attention_factor = inner.number_or("attention_factor", 0);
   rope.truncate = inner.flag_or("truncate", true);
+  check_yarn(inner, rope);
   return rope;
 }
 

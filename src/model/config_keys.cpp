@@ -1,6 +1,6 @@
 #include "model/config_keys.h"
 
-#include <cmath>
+#include <limits>
 
 namespace winnow::model {
 
@@ -52,8 +52,12 @@ double ConfigKeys::number_or(const char* key, double fallback) const {
 double ConfigKeys::require_positive(const char* key) const {
   const std::optional<double> value = number(key);
   if (!value) missing(key);
-  if (!(*value > 0) || !std::isfinite(*value))
-    refuse(key, fmt::format("is {}, not above 0", *value));
+  // The arithmetic is fp32: beyond its range a value becomes 0 or infinite.
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (!(*value >= kLeast && *value <= kMost)) {
+    refuse(key, fmt::format("is {}, not above 0 within fp32", *value));
+  }
   return *value;
 }
 

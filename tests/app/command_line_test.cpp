@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "testing/program.h"
+#include "testing/temp_folder.h"
 
 namespace winnow {
 namespace {
@@ -49,6 +50,54 @@ TEST(CommandLine, UnknownWords) {
   expect_refusal("generate --prompt two words", "words");
   expect_refusal("serve --port", "--port");
   expect_refusal("serve --trust-remote-code=maybe nowhere", "--trust-remote-code");
+}
+
+// What would otherwise be passed over in silence, or be found out after the model is read.
+TEST(CommandLine, ValuesThatContradict) {
+  expect_refusal("serve one --model-path two", "the model is given twice: two and one");
+  expect_refusal("inspect one --model two", "the model is given twice");
+  expect_refusal("serve one --chunked-prefill-size 0", "-1 for whole prompts");
+  expect_refusal("serve one --context-length 1", "no room for an answer");
+  expect_refusal("serve one --precision reference --kv-cache-dtype fp8_e4m3", "caches in fp32");
+  expect_refusal(
+      "score --precision reference --index-key-dtype bfloat16 --model one --input i "
+      "--output o",
+      "caches in fp32");
+  expect_refusal("serve one --threads 1.5", "expected a whole number between 0 and 1024");
+  const std::string generate = "generate --model one --prompt x ";
+  expect_refusal(generate + "--temperature -0.5", "--temperature -0.5");
+  expect_refusal(generate + "--top-p 0", "--top-p 0");
+  expect_refusal(generate + "--system y", "belong to --chat");
+  expect_refusal(generate + "--no-thinking", "belong to --chat");
+  expect_refusal(generate + "--stop ''", "--stop");
+  const std::string mini = WINNOW_SOURCE_DIR "/models/winnow-mini";
+  expect_refusal("generate --prompt x --max-total-tokens 64 --model " + mini,
+                 "more than a page of 64 tokens");
+}
+
+TEST(CommandLine, ConfigFilesThatCannotWork) {
+  const testing::TempFolder folder;
+  const auto refused = [&](const std::string& text, const std::string& words) {
+    expect_refusal("serve one --config " + folder.write("c.json", text), words);
+  };
+  refused(R"({"config":"other.json"})", "a file cannot name another");
+  refused(R"({"model":"a","model-path":"b"})", "model and model-path are one option");
+  refused(R"({"port":1,"port":2})", "port is a duplicate key");
+  refused(R"({"port":18446744073709551615})", "beyond 64 signed bits");
+  refused("\xEF\xBB\xBF{\"tp\":2}", "--tp 2");  // a byte order mark does no harm
+  expect_refusal("serve one --config " + folder.path(), "directory");
+}
+
+// A full disk behind a pipe is not success.
+TEST(CommandLine, OutputThatCannotBeWritten) {
+  const std::string mini = WINNOW_SOURCE_DIR "/models/winnow-mini";
+  for (const std::string& command : {"inspect " + mini, "inspect --json " + mini,
+                                     "generate --prompt x --max-new-tokens 1 --model " + mini}) {
+    const auto result =
+        testing::run_program(fmt::format("({} {} >/dev/full)", WINNOW_PROGRAM, command));
+    EXPECT_EQ(result.exit_code, 1) << command;
+    EXPECT_NE(result.output.find("standard output"), std::string::npos) << result.output;
+  }
 }
 
 TEST(CommandLine, HelpAndAnythingBehindTheDashes) {

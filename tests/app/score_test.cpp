@@ -126,6 +126,14 @@ TEST_F(Score, FailuresAreOneLine) {
   expect_line("--tp 2", "--tp 2: the CPU backend is one device");
   expect_line("--input " + folder_.write("bad.jsonl", "{\"input_ids\":[1,512]}\n"),
               "bad.jsonl:1: input_ids");
+  expect_line("--input /", "/: cannot be read");
+  expect_line("--output " + cases_, "is the input");
+  expect_line("--output /nowhere/out", "/nowhere/out");
+  std::string ids = "1";
+  constexpr int kPositions = 4096;  // of tiny_glm
+  for (int i = 0; i < kPositions; ++i) ids += ",1";
+  expect_line("--input " + folder_.write("long.jsonl", " \r\n{\"input_ids\":[" + ids + "]}\r\n"),
+              "long.jsonl:2: ");
 }
 
 // A row of options has one meaning in every subcommand.

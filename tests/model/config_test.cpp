@@ -47,6 +47,31 @@ std::vector<int32_t> full_layers(const ModelConfig& config) {
   return full;
 }
 
+// Values that fp32 turns into 0 or infinity made every logit NaN once served.
+TEST(Config, NumbersBeyondTheArithmetic) {
+  const auto with = [](const char* key, json::Value value) {
+    return refusal("glm5", [&](json::Value& c) { c.set(key, value); });
+  };
+  for (const double eps : {1e-300, 1e-45, 2.0, 1e300})
+    expect_says(with("rms_norm_eps", eps), {"rms_norm_eps"});
+  for (const double scale : {1e-300, 1e7, 1e39}) {
+    expect_says(with("routed_scaling_factor", scale), {"routed_scaling_factor"});
+  }
+  expect_says(with("index_topk", 65537), {"index_topk is 65537, above 65536"});
+  expect_says(with("mlp_bias", true), {"mlp_bias must be false"});
+  const std::pair<const char*, double> yarn[] = {
+      {"factor", 1e-300}, {"factor", 1e300}, {"mscale", -1},           {"mscale_all_dim", 1e200},
+      {"beta_fast", 0.5}, {"factor", 0.5},   {"attention_factor", -1}, {"attention_factor", 1e300}};
+  for (const auto& [key, value] : yarn) {
+    json::Value rope = json::Object{{"rope_type", "yarn"},
+                                    {"rope_theta", 10000.0},
+                                    {"factor", 4.0},
+                                    {"original_max_position_embeddings", 4096}};
+    rope.set(key, value);
+    expect_says(with("rope_parameters", rope), {key});
+  }
+}
+
 TEST(Config, Glm5) {
   const ModelConfig c = parse_real("glm5");
   EXPECT_STREQ(c.family->name, "GLM-5");
