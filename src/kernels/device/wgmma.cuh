@@ -8,14 +8,14 @@
 namespace winnow::kernels {
 
 // A tile of rows of 128 bytes, the 16-byte chunk c of row r stored at chunk c ^ (r & 7). Rows of 8
-// lie `row_group_bytes` apart. Both for K-major operands (row = M or N index) and for MN-major ones (row =
-// K index); there `mn_stride_bytes` is the distance between tiles of 64 columns.
+// lie `row_group_bytes` apart. Both for K-major operands (row = M or N index) and for MN-major ones
+// (row = K index); there `mn_stride_bytes` is the distance between tiles of 64 columns.
 __device__ __forceinline__ uint64_t wgmma_descriptor(uint32_t smem,
                                                      uint32_t mn_stride_bytes = 16,
                                                      uint32_t row_group_bytes = 1024) {
   constexpr uint64_t kSwizzle128 = uint64_t{1} << 62;
-  return kSwizzle128 | uint64_t{row_group_bytes >> 4} << 32 | (uint64_t{(mn_stride_bytes >> 4) & 0x3fff} << 16) |
-         ((smem >> 4) & 0x3fff);
+  return kSwizzle128 | uint64_t{row_group_bytes >> 4} << 32 |
+         (uint64_t{(mn_stride_bytes >> 4) & 0x3fff} << 16) | ((smem >> 4) & 0x3fff);
 }
 // K-major tiles of 64-byte rows, the 16-byte chunk c of row r stored at chunk c ^ (r / 2 & 3);
 // groups of 8 rows lie 512 bytes apart.

@@ -97,7 +97,7 @@ int sharing_percent(LatentLayout layout, int group_rows) {
   const int of_layout = layout == LatentLayout::kFp8_576   ? 0
                         : layout == LatentLayout::kFp8_644 ? 1
                                                            : 2;
-  constexpr int kOfEight[] = {33, 30, 39}, kOfFour[] = {43, 39, 44}, kOfTwo[] = {64, 69, 71};
+  constexpr int kOfEight[] = {39, 36, 39}, kOfFour[] = {48, 41, 50}, kOfTwo[] = {68, 69, 71};
   return (group_rows == 8 ? kOfEight : group_rows == 4 ? kOfFour : kOfTwo)[of_layout];
 }
 

@@ -65,7 +65,7 @@ struct Traits {
   // S of e4m3 in steps of 32 channels: kSteps in all, kGroup of them under way at a time (and as
   // many loaded for the next), kChain added up by the tensor cores.
   static constexpr int kSteps = kRopeBf16 ? 16 : 18;
-  static constexpr int kGroup = kFp8Query ? 3 : kScaled ? 4 : 2;
+  static constexpr int kGroup = kFp8Query ? 6 : kScaled ? 4 : 2;
   static constexpr int kChain = kFp8Query ? 18 : !kScaled ? 6 : kGroupScales ? 4 : 8;
   // Up to 16 lines: two blocks on a multiprocessor, so that two chains of scores and softmax run.
   static constexpr int kBlocks = kLines <= 16 ? 2 : 1;
@@ -93,8 +93,14 @@ struct Traits {
   // Registers of a thread by role; `kRegisters` are those of all four, or of three warpgroups.
   static constexpr int kRegisters = kBlocks == 2 ? 240 : 512;
   static constexpr int kProducerRegisters = kLines == 32 ? 40 : 24;
-  static constexpr int kScoreRegisters = kLines == 64 ? 120 : kLines == 32 ? 136 : 88;
-  static constexpr int kOutputRegisters = kLines == 64 ? 184 : kLines == 32 ? 168 : 128;
+  static constexpr int kScoreRegisters = kFp8Query      ? 120
+                                         : kLines == 64 ? 104
+                                         : kLines == 32 ? 136
+                                                        : 88;
+  static constexpr int kOutputRegisters = kFp8Query      ? 184
+                                          : kLines == 64 ? 192
+                                          : kLines == 32 ? 168
+                                                         : 128;
   static_assert(kProducerRegisters + kScoreRegisters + kOutputs * kOutputRegisters <= kRegisters);
 };
 
