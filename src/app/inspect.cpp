@@ -1,5 +1,6 @@
 #include "app/inspect.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -10,6 +11,7 @@
 #include "model/checkpoint.h"
 #include "model/decoder.h"
 #include "model/numerics.h"
+#include "model/weights_absorb.h"
 
 namespace winnow::app {
 
@@ -75,8 +77,35 @@ std::vector<CacheOption> cache_options(const InspectOptions& options, const Insp
   return caches;
 }
 
+template <typename T>
+void add_once(std::vector<T>& list, const T& value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+// Dtypes of the checkpoint's linears, and every cache layout that serve offers.
+backends::KernelNeeds kernel_needs(const Inspection& in,
+                                   const model::Checkpoint& checkpoint,
+                                   const std::vector<model::WeightSlot>& slots) {
+  backends::KernelNeeds needs;
+  for (const model::WeightSlot& slot : slots) {
+    if (slot.kind == model::WeightKind::kVector) continue;
+    const auto* tensor = checkpoint.find(slot.name);
+    if (tensor == nullptr) continue;  // the head of a tied embedding
+    DType dtype = *tensor->entry->dtype;
+    // w_uk and w_uv of an e4m3 kv_b_proj are unpacked by the loader.
+    if (slot.kind == model::WeightKind::kKvB) dtype = model::absorbed_dtype(dtype, false);
+    add_once(needs.weight_dtypes, dtype);
+  }
+  for (const CacheOption& cache : in.caches) {
+    add_once(needs.latent_layouts, cache.latent_layout);
+    if (cache.index_key_bytes > 0) add_once(needs.index_key_layouts, cache.index_key_layout);
+  }
+  return needs;
+}
+
 // Asks each backend of this build to prepare for the model's shape, one row at full context.
-std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config) {
+std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config,
+                                        const backends::KernelNeeds& needs) {
   const auto precision = model::Precision::kDefault;
   const auto latent =
       config.quantization.is_fp8() ? LatentLayout::kFp8_656 : LatentLayout::kBf16_1152;
@@ -87,7 +116,8 @@ std::vector<BackendAnswer> ask_backends(const model::ModelConfig& config) {
   const std::unique_ptr<ops::Backend> backends[] = {backends::make_cpu(1)};
   std::vector<BackendAnswer> answers;
   for (const auto& backend : backends) {
-    BackendAnswer answer{backend->name(), ""};
+    BackendAnswer answer{.name = backend->name()};
+    answer.kernels = backends::cpu_kernels(needs, answer.isa);
     try {
       backend->prepare(shape_of(config, plan, numerics, limits));
     } catch (const Error& error) {
@@ -116,7 +146,7 @@ void run_inspect(const InspectOptions& options, OptionTable& table) {
   in.num_ranks = static_cast<int32_t>(options.num_ranks);
   in.rank_weight_bytes = planned_weight_bytes(slots, checkpoint, in.num_ranks, false);
   in.caches = cache_options(options, in);
-  in.backends = ask_backends(in.config);
+  in.backends = ask_backends(in.config, kernel_needs(in, checkpoint, slots));
   const std::string text = options.json ? json::dump(to_json(in)) + '\n' : to_text(in);
   std::fputs(text.c_str(), stdout);
 }

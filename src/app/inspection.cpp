@@ -130,6 +130,31 @@ std::string caches_text(const Inspection& in) {
   return text;
 }
 
+std::string backend_text(const BackendAnswer& backend) {
+  if (!backend.problem.empty())
+    return fmt::format("backend {}: {}\n", backend.name, backend.problem);
+  Table table({"op", "of", "kernel"});
+  for (const auto& row : backend.kernels) table.add_row({row.op, row.serves, row.kernel});
+  return fmt::format("backend {}: serves this model with {} kernels\n\n{}", backend.name,
+                     backend.isa, table.to_text());
+}
+
+json::Value backends_json(const Inspection& in) {
+  json::Array backends;
+  for (const BackendAnswer& backend : in.backends) {
+    json::Array kernels;
+    for (const auto& row : backend.kernels) {
+      kernels.push_back(json::Object{{"op", row.op}, {"of", row.serves}, {"kernel", row.kernel}});
+    }
+    backends.push_back(json::Object{{"name", backend.name},
+                                    {"serves", backend.problem.empty()},
+                                    {"problem", backend.problem},
+                                    {"instruction_set", backend.isa},
+                                    {"kernels", std::move(kernels)}});
+  }
+  return backends;
+}
+
 json::Value parts_json(const model::WeightInventory& inventory) {
   json::Object parts;
   for (int i = 0; i < model::kNumWeightParts; ++i) {
@@ -198,20 +223,12 @@ std::string to_text(const Inspection& in) {
     text += fmt::format("{} unknown tensors, the first: {}\n\n", in.inventory.unknown.size(),
                         in.inventory.unknown.front());
   }
-  for (const BackendAnswer& backend : in.backends) {
-    text += fmt::format("backend {}: {}\n", backend.name,
-                        backend.problem.empty() ? "serves this model" : backend.problem);
-  }
+  for (const BackendAnswer& backend : in.backends) text += backend_text(backend);
   return text;
 }
 
 json::Value to_json(const Inspection& in) {
   const model::ModelConfig& c = in.config;
-  json::Array backends;
-  for (const BackendAnswer& backend : in.backends) {
-    backends.push_back(json::Object{
-        {"name", backend.name}, {"serves", backend.problem.empty()}, {"problem", backend.problem}});
-  }
   json::Array unknown(in.inventory.unknown.begin(), in.inventory.unknown.end());
   json::Object root = {{"path", in.path},
                        {"family", c.family->name},
@@ -230,7 +247,7 @@ json::Value to_json(const Inspection& in) {
                        {"layers", layers_json(c)},
                        {"caches", caches_json(in)},
                        {"unknown_tensors", std::move(unknown)},
-                       {"backends", std::move(backends)}};
+                       {"backends", backends_json(in)}};
   if (in.memory_bytes > 0) {
     root.emplace_back("memory", json::Object{{"bytes", in.memory_bytes},
                                              {"fraction", in.memory_fraction},

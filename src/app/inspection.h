@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/backends.h"
 #include "base/json.h"
 #include "model/config.h"
 #include "model/memory_plan.h"
@@ -24,7 +25,9 @@ struct CacheOption {
 
 struct BackendAnswer {
   std::string name;
-  std::string problem;  // "": it serves this model
+  std::string problem = "";  // "": it serves this model
+  std::string isa = "";      // instruction set of its kernels
+  std::vector<backends::ServingKernel> kernels = {};
 };
 
 struct Inspection {

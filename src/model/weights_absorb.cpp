@@ -80,8 +80,7 @@ AbsorbedKvB split_kv_b(const ops::LinearWeight& kv_b,
   WINNOW_CHECK(kv_b.out_features == num_heads * (qk_nope_head_dim + v_head_dim), "{} rows",
                kv_b.out_features);
   AbsorbedKvB out;
-  out.dtype = kv_b.dtype;
-  if (kv_b.dtype == DType::kE4m3) out.dtype = keep_f32 ? DType::kF32 : DType::kBf16;
+  out.dtype = absorbed_dtype(kv_b.dtype, keep_f32);
   if (out.dtype == DType::kF32) {
     split<uint32_t>(kv_b, num_heads, qk_nope_head_dim, v_head_dim, out);
   } else {

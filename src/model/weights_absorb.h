@@ -10,6 +10,12 @@
 
 namespace winnow::model {
 
+// Of w_uk and w_uv: that of kv_b_proj, e4m3 multiplied out.
+constexpr DType absorbed_dtype(DType kv_b, bool keep_f32) {
+  if (kv_b != DType::kE4m3) return kv_b;
+  return keep_f32 ? DType::kF32 : DType::kBf16;
+}
+
 struct AbsorbedKvB {
   DType dtype = DType::kBf16;
   std::vector<std::byte> w_uk;  // [num_heads * C, qk_nope_head_dim]

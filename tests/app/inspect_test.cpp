@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
+#include "backends/cpu/kernels.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
 #include "testing/checkpoint_editor.h"
@@ -87,10 +89,49 @@ TEST(Inspect, PrintsTables) {
   for (const char* part :
        {"GLM-5", "263 tensors in 1 file", "617,520",
         "1-2, 6      3  2 of 8 experts and shared  full",
-        "3-5         3  2 of 8 experts and shared  shared", "backend cpu: serves this model",
-        "latent_fp8_656 + index_key_fp8_132", "tokens that fit", "of 1.0 GB a device"}) {
+        "3-5         3  2 of 8 experts and shared  shared", "backend cpu: serves this model with ",
+        "sparse MLA    latent_fp8_656 ", "latent_fp8_656 + index_key_fp8_132", "tokens that fit",
+        "of 1.0 GB a device"}) {
     EXPECT_NE(result.output.find(part), std::string::npos) << part << "\n" << result.output;
   }
+}
+
+// "op of": "kernel" of every row that inspect lists for the CPU.
+std::map<std::string, std::string> kernels_of(const json::Value& report) {
+  std::map<std::string, std::string> kernels;
+  for (const json::Value& row :
+       report.find("backends")->as_array()[0].find("kernels")->as_array()) {
+    kernels[row.find("op")->as_string() + " " + row.find("of")->as_string()] =
+        row.find("kernel")->as_string();
+  }
+  return kernels;
+}
+
+TEST(Inspect, NamesTheKernelsThatServe) {
+  testing::TempFolder folder;
+  testing::glm52_fp8().write_sparse(folder.path());
+  const json::Value report = inspect_json(folder.path());
+  EXPECT_EQ(report.find("backends")->as_array()[0].find("instruction_set")->as_string(),
+            backends::best_kernels().isa);
+  auto kernels = kernels_of(report);
+  EXPECT_EQ(kernels["linear e4m3 weights, 1 to 4 rows"],
+            "pack_rows, linear_tile<E4m3Weights>, few_rows");
+  // Of kv_b_proj, which the loader multiplies out.
+  EXPECT_EQ(kernels["linear bf16 weights, more rows"],
+            "pack_rows, linear_tile<Bf16Weights>, many_rows");
+  EXPECT_EQ(kernels["sparse MLA latent_fp8_644"], "read_fp8_644, attend_group, merge_states");
+  EXPECT_EQ(kernels["sparse MLA latent_bf16_1152"], "read_bf16_1152, attend_group, merge_states");
+  EXPECT_EQ(kernels["index logits index_key_fp8_132"], "read_fp8_132, product, combine_heads");
+  EXPECT_EQ(kernels["index logits index_key_bf16_256"], "read_bf16_256, product, combine_heads");
+  EXPECT_EQ(kernels["top-k any row"], "best_positions");
+  EXPECT_EQ(kernels.count("dense MLA latent_fp8_644"), 0u);
+}
+
+// A family without indexers attends over the page table: no index logits, no top-k.
+TEST(Inspect, NamesDenseAttention) {
+  auto kernels = kernels_of(inspect_json(testing::data_path("tiny_v3")));
+  EXPECT_EQ(kernels["dense MLA latent_fp8_656"], "read_fp8_656, attend_group, merge_states");
+  EXPECT_EQ(kernels.count("top-k any row"), 0u);
 }
 
 TEST(Inspect, WeightsThatDoNotFit) {

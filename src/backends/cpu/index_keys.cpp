@@ -27,6 +27,50 @@ KeyPlace place_of(const ops::IndexKeyCache& cache, int64_t slot) {
   return {base + offset * g.row_bytes(), base + g.page_scales_offset() + 4 * offset};
 }
 
+// count keys that lie one behind the other, and their scales.
+struct KeyRead {
+  const KeyPlace& place;
+  int64_t count;
+  int64_t values;
+  const KernelTable& kernels;
+  float* out;
+  float* scales;
+};
+
+void read_f32(const KeyRead& read) {
+  std::fill_n(read.scales, read.count, 1.0f);
+  std::memcpy(read.out, read.place.row, static_cast<size_t>(read.values) * sizeof(float));
+}
+
+void read_bf16_256(const KeyRead& read) {
+  std::fill_n(read.scales, read.count, 1.0f);
+  read.kernels.unpack_bf16(read.place.row, read.values, read.out);
+}
+
+void read_fp8_132(const KeyRead& read) {
+  read.kernels.unpack_e4m3(read.place.row, read.values, 1.0f, read.out);
+  std::memcpy(read.scales, read.place.scale, static_cast<size_t>(read.count) * sizeof(float));
+}
+
+using KeyReader = Kernel<void(const KeyRead& read)>;
+
+const KeyReader& reader_of(IndexKeyLayout layout) {
+  static constexpr KeyReader kF32 = {read_f32, "read_f32"};
+  static constexpr KeyReader kBf16 = {read_bf16_256, "read_bf16_256"};
+  static constexpr KeyReader kFp8 = {read_fp8_132, "read_fp8_132"};
+  switch (layout) {
+    case IndexKeyLayout::kNone:
+      break;
+    case IndexKeyLayout::kF32:
+      return kF32;
+    case IndexKeyLayout::kBf16_256:
+      return kBf16;
+    case IndexKeyLayout::kFp8_132:
+      return kFp8;
+  }
+  WINNOW_CHECK(false, "layer without index keys");
+}
+
 }  // namespace
 
 void read_index_keys(const ops::IndexKeyCache& cache,
@@ -36,24 +80,10 @@ void read_index_keys(const ops::IndexKeyCache& cache,
                      float* out,
                      float* scales) {
   const int64_t values = count * cache.geometry.index_head_dim;
-  const KeyPlace place = place_of(cache, slot);
-  std::fill_n(scales, count, 1.0f);
-  switch (cache.geometry.layout) {
-    case IndexKeyLayout::kNone:
-      WINNOW_CHECK(false, "layer without index keys");
-      break;
-    case IndexKeyLayout::kF32:
-      std::memcpy(out, place.row, static_cast<size_t>(values) * sizeof(float));
-      break;
-    case IndexKeyLayout::kBf16_256:
-      kernels.unpack_bf16(place.row, values, out);
-      break;
-    case IndexKeyLayout::kFp8_132:
-      kernels.unpack_e4m3(place.row, values, 1.0f, out);
-      std::memcpy(scales, place.scale, static_cast<size_t>(count) * sizeof(float));
-      break;
-  }
+  reader_of(cache.geometry.layout)({place_of(cache, slot), count, values, kernels, out, scales});
 }
+
+const char* index_key_reader_name(IndexKeyLayout layout) { return reader_of(layout).name; }
 
 void prefetch_index_keys(const ops::IndexKeyCache& cache, int64_t slot, int64_t count) {
   const uint8_t* row = place_of(cache, slot).row;

@@ -16,6 +16,8 @@ void read_index_keys(const ops::IndexKeyCache& cache,
                      const KernelTable& kernels,
                      float* out,
                      float* scales);
+// The body that read_index_keys takes.
+const char* index_key_reader_name(layout::IndexKeyLayout layout);
 // Asks for keys that read_index_keys will want soon.
 void prefetch_index_keys(const ops::IndexKeyCache& cache, int64_t slot, int64_t count);
 // scale is used by the fp8 layout only.

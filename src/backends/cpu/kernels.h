@@ -17,6 +17,8 @@ inline constexpr int64_t kColumnPad = 64;
 // Outputs of one work item of a linear, at most. Divides 128, so that an item's outputs share their
 // block scales.
 inline constexpr int64_t kOutputTile = 128;
+// So many rows meet the weights straight from memory; more go over weights unpacked once for all.
+inline constexpr int64_t kFewRows = 4;
 // Rows whose partial sums are kept at a time.
 inline constexpr int64_t kRowTile = 64;
 // Widest vector of any instruction set, in floats.
@@ -97,41 +99,55 @@ struct AttendGroup {
   int64_t num_channels = 0;  // of the output: kv_lora_rank padded, at most output_stride
 };
 
+// A kernel body with its name in the source, which inspect prints.
+template <typename Signature>
+struct Kernel;
+template <typename... Args>
+struct Kernel<void(Args...)> {
+  void (*body)(Args...) = nullptr;
+  const char* name = "";
+
+  void operator()(Args... args) const { body(args...); }
+};
+
 struct KernelTable {
   const char* isa;
   int64_t lanes;
-  void (*pack_rows)(const PackRows& args, int64_t row);
-  void (*linear_f32)(const LinearTile& tile);
-  void (*linear_bf16)(const LinearTile& tile);
-  void (*linear_f16)(const LinearTile& tile);
-  void (*linear_e4m3)(const LinearTile& tile);
+  Kernel<void(const PackRows& args, int64_t row)> pack_rows;
+  Kernel<void(const LinearTile& tile)> linear_f32;
+  Kernel<void(const LinearTile& tile)> linear_bf16;
+  Kernel<void(const LinearTile& tile)> linear_f16;
+  Kernel<void(const LinearTile& tile)> linear_e4m3;
   // out = x / rms(x) * weight
-  void (*rms_norm)(const float* x, const float* weight, int64_t width, float eps, float* out);
-  void (*add)(float* sum, const float* x, int64_t count);  // sum += x
-  void (*add_scaled)(float* sum, const float* x, float factor, int64_t count);
-  void (*silu_mul)(float* gate, const float* up, int64_t count);  // gate = silu(gate) * up
-  void (*unpack_bf16)(const void* from, int64_t count, float* out);
+  Kernel<void(const float* x, const float* weight, int64_t width, float eps, float* out)> rms_norm;
+  Kernel<void(float* sum, const float* x, int64_t count)> add;  // sum += x
+  Kernel<void(float* sum, const float* x, float factor, int64_t count)> add_scaled;
+  Kernel<void(float* gate, const float* up, int64_t count)> silu_mul;  // gate = silu(gate) * up
+  Kernel<void(const void* from, int64_t count, float* out)> unpack_bf16;
   // e4m3 values times scale; NaN codes give NaN.
-  void (*unpack_e4m3)(const uint8_t* from, int64_t count, float scale, float* out);
+  Kernel<void(const uint8_t* from, int64_t count, float scale, float* out)> unpack_e4m3;
   // rows [count, dim] (stride apart) into panels [count padded / (2 lanes)][dim][2 lanes], zero
   // padded
-  void (*transpose_rows)(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out);
-  void (*product)(const Product& args);
-  void (*attend_group)(const AttendGroup& group);
+  Kernel<void(const float* rows, int64_t stride, int64_t count, int64_t dim, float* out)>
+      transpose_rows;
+  Kernel<void(const Product& args)> product;
+  Kernel<void(const AttendGroup& group)> attend_group;
   // all += part, a softmax over other tokens
-  void (*merge_states)(const SoftmaxState& part,
-                       const SoftmaxState& all,
-                       int64_t num_heads,
-                       int64_t num_channels,
-                       int64_t output_stride);
+  Kernel<void(const SoftmaxState& part,
+              const SoftmaxState& all,
+              int64_t num_heads,
+              int64_t num_channels,
+              int64_t output_stride)>
+      merge_states;
   // logits[s] = key_scales[s] * sum_h max(products[s * stride + h], 0) * head_weights[h], s < count
-  void (*combine_heads)(const float* products,
-                        int64_t stride,
-                        const float* head_weights,
-                        int64_t num_heads,
-                        const float* key_scales,
-                        int64_t count,
-                        float* logits);
+  Kernel<void(const float* products,
+              int64_t stride,
+              const float* head_weights,
+              int64_t num_heads,
+              const float* key_scales,
+              int64_t count,
+              float* logits)>
+      combine_heads;
 };
 
 // The best table this CPU can run.

@@ -44,40 +44,82 @@ void store_bf16(uint8_t* to, const float* values, int64_t count) {
   }
 }
 
+// [C latents | R roped key] of one row as fp32.
+struct LatentRead {
+  const ops::LatentCache& cache;
+  const RowPlace& place;
+  const KernelTable& kernels;
+  float* out;
+
+  const LatentGeometry& geometry() const { return cache.geometry; }
+  int64_t c() const { return cache.geometry.kv_lora_rank; }
+  int64_t r() const { return cache.geometry.qk_rope_head_dim; }
+  void bf16_rope() const {
+    kernels.unpack_bf16(place.row + geometry().rope_offset(), r(), out + c());
+  }
+};
+
+void read_f32(const LatentRead& read) {
+  std::memcpy(read.out, read.place.row, static_cast<size_t>(read.c() + read.r()) * sizeof(float));
+}
+
+void read_bf16_1152(const LatentRead& read) {
+  read.kernels.unpack_bf16(read.place.row, read.c() + read.r(), read.out);
+}
+
+void read_fp8_656(const LatentRead& read) {
+  const LatentGeometry& g = read.geometry();
+  for (int64_t group = 0; group < g.scale_groups(); ++group) {
+    const int64_t begin = group * layout::kScaleGroup;
+    const int64_t n = std::min<int64_t>(layout::kScaleGroup, read.c() - begin);
+    const float scale = load_f32(read.place.row + g.row_scales_offset() + 4 * group);
+    read.kernels.unpack_e4m3(read.place.row + begin, n, scale, read.out + begin);
+  }
+  read.bf16_rope();
+}
+
+void read_fp8_644(const LatentRead& read) {
+  read.kernels.unpack_e4m3(read.place.row, read.c(), load_f32(read.place.page_scale), read.out);
+  read.bf16_rope();
+}
+
+void read_fp8_576(const LatentRead& read) {
+  read.kernels.unpack_e4m3(read.place.row, read.c() + read.r(), read.cache.scale, read.out);
+}
+
+using LatentReader = Kernel<void(const LatentRead& read)>;
+
+const LatentReader& reader_of(LatentLayout layout) {
+  static constexpr LatentReader kF32 = {read_f32, "read_f32"};
+  static constexpr LatentReader kBf16 = {read_bf16_1152, "read_bf16_1152"};
+  static constexpr LatentReader k656 = {read_fp8_656, "read_fp8_656"};
+  static constexpr LatentReader k644 = {read_fp8_644, "read_fp8_644"};
+  static constexpr LatentReader k576 = {read_fp8_576, "read_fp8_576"};
+  switch (layout) {
+    case LatentLayout::kF32:
+      return kF32;
+    case LatentLayout::kBf16_1152:
+      return kBf16;
+    case LatentLayout::kFp8_656:
+      return k656;
+    case LatentLayout::kFp8_644:
+      return k644;
+    case LatentLayout::kFp8_576:
+      return k576;
+  }
+  WINNOW_CHECK(false, "latent layout {}", static_cast<int>(layout));
+}
+
 }  // namespace
 
 void read_latent(const ops::LatentCache& cache,
                  int64_t slot,
                  const KernelTable& kernels,
                  float* out) {
-  const LatentGeometry& g = cache.geometry;
-  const int64_t c = g.kv_lora_rank, r = g.qk_rope_head_dim;
-  const RowPlace place = place_of(cache, slot);
-  switch (g.layout) {
-    case LatentLayout::kF32:
-      std::memcpy(out, place.row, static_cast<size_t>(c + r) * sizeof(float));
-      return;
-    case LatentLayout::kBf16_1152:
-      kernels.unpack_bf16(place.row, c + r, out);
-      return;
-    case LatentLayout::kFp8_656:
-      for (int64_t group = 0; group < g.scale_groups(); ++group) {
-        const int64_t begin = group * layout::kScaleGroup;
-        const int64_t n = std::min<int64_t>(layout::kScaleGroup, c - begin);
-        const float scale = load_f32(place.row + g.row_scales_offset() + 4 * group);
-        kernels.unpack_e4m3(place.row + begin, n, scale, out + begin);
-      }
-      kernels.unpack_bf16(place.row + g.rope_offset(), r, out + c);
-      return;
-    case LatentLayout::kFp8_644:
-      kernels.unpack_e4m3(place.row, c, load_f32(place.page_scale), out);
-      kernels.unpack_bf16(place.row + g.rope_offset(), r, out + c);
-      return;
-    case LatentLayout::kFp8_576:
-      kernels.unpack_e4m3(place.row, c + r, cache.scale, out);
-      return;
-  }
+  reader_of(cache.geometry.layout)({cache, place_of(cache, slot), kernels, out});
 }
+
+const char* latent_reader_name(LatentLayout layout) { return reader_of(layout).name; }
 
 void prefetch_latent(const ops::LatentCache& cache, int64_t slot) {
   const uint8_t* row = place_of(cache, slot).row;

@@ -13,6 +13,8 @@ void read_latent(const ops::LatentCache& cache,
                  int64_t slot,
                  const KernelTable& kernels,
                  float* out);
+// The body that read_latent takes.
+const char* latent_reader_name(layout::LatentLayout layout);
 // Asks for a slot that read_latent will want soon: chosen tokens lie anywhere.
 void prefetch_latent(const ops::LatentCache& cache, int64_t slot);
 // Rounds to the cache's layout and stores.

@@ -7,11 +7,7 @@
 
 namespace winnow::backends {
 
-namespace {
-
-using TileKernel = void (*)(const LinearTile&);
-
-TileKernel kernel_for(const KernelTable& kernels, DType dtype) {
+const TileKernel& tile_kernel(const KernelTable& kernels, DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return kernels.linear_f32;
@@ -27,10 +23,12 @@ TileKernel kernel_for(const KernelTable& kernels, DType dtype) {
   WINNOW_CHECK(false, "linear weight of dtype {}", to_string(dtype));
 }
 
+namespace {
+
 // Few outputs share evenly among threads; many rows read each packed row less often with more of
 // them. No influence on bits.
 int64_t outputs_of_tile(int64_t all_outputs, int64_t rows) {
-  return rows > 4 && all_outputs >= 16 * kOutputTile ? kOutputTile : kOutputTile / 4;
+  return rows > kFewRows && all_outputs >= 16 * kOutputTile ? kOutputTile : kOutputTile / 4;
 }
 
 struct Span {
@@ -78,7 +76,7 @@ void CpuBackend::run_linear_chunk(const LinearJob& job, int64_t first, int64_t r
                         .packed = packed + head * head_floats},
                        item % rows);
   });
-  const TileKernel kernel = kernel_for(kernels_, weight.dtype);
+  const TileKernel& kernel = tile_kernel(kernels_, weight.dtype);
   const int64_t num_weights = job.weights[1] != nullptr ? 2 : 1;
   const int64_t tile_outputs = outputs_of_tile(num_weights * heads * outputs, rows);
   const int64_t tiles = layout::ceil_div(outputs, tile_outputs);  // of one head

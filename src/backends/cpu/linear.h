@@ -3,9 +3,14 @@
 
 #include <cstdint>
 
+#include "backends/cpu/kernels.h"
 #include "ops/weights.h"
 
 namespace winnow::backends {
+
+using TileKernel = Kernel<void(const LinearTile& tile)>;
+// The body for weights of this dtype.
+const TileKernel& tile_kernel(const KernelTable& kernels, DType dtype);
 
 struct LinearJob {
   int64_t num_rows = 0;

@@ -327,6 +327,7 @@ void linear_tile(const LinearTile& t) {
     case 4:
       return few_rows<W, 4, 3>(t);
     default:
+      static_assert(kFewRows == 4);
       return many_rows<W>(t);
   }
 }
