@@ -85,6 +85,12 @@ std::unique_ptr<Composition> compose(const ServeOptions& options, const Clock& c
   out->tokenizer_path =
       options.tokenizer_path.empty() ? options.model_path : options.tokenizer_path;
   out->tokenizer = text::load_tokenizer(out->tokenizer_path);
+  // Its ids index the embedding.
+  if (out->tokenizer->vocab_size() > config.vocab_size) {
+    throw_error("{}: the tokenizer has ids up to {}, but vocab_size of {}/config.json is {}",
+                out->tokenizer_path, out->tokenizer->vocab_size() - 1, options.model_path,
+                config.vocab_size);
+  }
   out->chat_format = text::load_chat_format(out->tokenizer_path, config.architecture);
   out->model = load_model(options);
   LoadedModel& loaded = *out->model;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "testing/paths.h"
 #include "testing/program.h"
 #include "testing/temp_folder.h"
 
@@ -73,6 +74,15 @@ TEST(CommandLine, ValuesThatContradict) {
   const std::string mini = WINNOW_SOURCE_DIR "/models/winnow-mini";
   expect_refusal("generate --prompt x --max-total-tokens 64 --model " + mini,
                  "more than a page of 64 tokens");
+}
+
+// The server used to abort on the first text with an id beyond the embedding.
+TEST(CommandLine, ATokenizerBeyondTheVocabulary) {
+  const std::string folders = " --model-path " + testing::data_path("tiny_glm52") +
+                              " --tokenizer-path " WINNOW_SOURCE_DIR "/models/winnow-mini";
+  for (const char* command : {"serve --port 0", "generate --prompt x"}) {
+    expect_refusal(command + folders, "the tokenizer has ids up to 2047, but vocab_size of");
+  }
 }
 
 TEST(CommandLine, ConfigFilesThatCannotWork) {
