@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "app/option_table.h"
+#include "app/server_url.h"
 #include "bench/send_one.h"
 
 namespace winnow::app {
@@ -48,10 +49,7 @@ OptionTable one_option_table(OneOptions& o) {
 
 void run_one(OneOptions& o, OptionTable& table) {
   table.apply();
-  auto url = bench::parse_url(o.base_url.empty() ? fmt::format("http://{}:{}", o.host, o.port)
-                                                 : o.base_url);
-  if (!url.ok()) throw_error("{}", url.status().message);
-  o.send.url = std::move(url.value());
+  o.send.url = server_url(o.base_url, o.host, o.port);
   o.send.headers = bench::authorization_from_environment();
   for (int64_t i = 0; i < o.warmup; ++i) bench::send_one(o.send, [](std::string_view) {});
   for (int64_t i = 0; i < o.repeat; ++i) {

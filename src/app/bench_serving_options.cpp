@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "app/server_url.h"
 #include "base/error.h"
 
 namespace winnow::app {
@@ -16,8 +17,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int64_t kMany = INT64_C(1) << 31;
 constexpr int64_t kMostPrompts = 1000000;
 constexpr int64_t kMostTokens = INT64_C(1) << 24;  // of one prompt or answer
-// Prompts are made before the clock starts and lie in memory together.
-constexpr int64_t kMostPromptTokens = INT64_C(1) << 30;
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -32,7 +31,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 double positive(std::string_view flag, const std::string& text) {
   double value = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (ec != std::errc() || end != text.data() + text.size() || !(value > 0)) {
+  if (ec != std::errc() || end != text.data() + text.size() || !(value > 0) ||
+      !std::isfinite(value)) {
     throw_error("{}: \"{}\" is no number above 0", flag, text);
   }
   return value;
@@ -57,11 +57,21 @@ bench::Slos parse_slos(const std::string& text) {
   return slos;
 }
 
+bool is_header_name(std::string_view name) {
+  static constexpr std::string_view kSigns = "!#$%&'*+-.^_`|~";
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           kSigns.find(c) != kSigns.npos;
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
 bench::HttpHeaders parse_headers(const std::string& text) {
   bench::HttpHeaders headers;
   for (const std::string& pair : split(text, ',')) {
     const size_t equals = pair.find('=');
-    if (equals == 0 || equals == pair.npos || pair.find_first_of("\r\n") != pair.npos) {
+    if (equals == pair.npos || !is_header_name(pair.substr(0, equals)) ||
+        pair.find_first_of("\r\n") != pair.npos) {
       throw_error("--header {}: expected NAME=VALUE", pair);
     }
     headers.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
@@ -76,13 +86,13 @@ void check_size(const bench::DatasetOptions& d) {
   const int64_t prompts = shared ? d.gsp_num_groups * d.gsp_prompts_per_group : d.num_prompts;
   const int64_t tokens =
       shared ? d.gsp_system_prompt_len + d.gsp_num_turns * d.gsp_question_len : d.random_input_len;
-  if (prompts <= kMostPrompts && prompts * tokens <= kMostPromptTokens) return;
+  if (prompts <= kMostPrompts && prompts * tokens <= bench::kMostPromptTokens) return;
   throw_error("{} prompts of {} tokens ({}): at most {} prompts and {} tokens in all", prompts,
               tokens,
               shared ? "--gsp-num-groups, --gsp-prompts-per-group, --gsp-system-prompt-len, "
                        "--gsp-question-len, --gsp-num-turns"
                      : "--num-prompts, --random-input-len",
-              kMostPrompts, kMostPromptTokens);
+              kMostPrompts, bench::kMostPromptTokens);
 }
 
 void check_shared_prefixes(const BenchServingOptions& o) {
@@ -214,10 +224,7 @@ void resolve(BenchServingOptions& o) {
   bench::ServingOptions& s = o.serving;
   s.format = bench::find_backend(o.backend);
   const int64_t port = o.port > 0 ? o.port : s.format->default_port;
-  auto url =
-      bench::parse_url(o.base_url.empty() ? fmt::format("http://{}:{}", o.host, port) : o.base_url);
-  if (!url.ok()) throw_error("{}", url.status().message);
-  s.url = std::move(url.value());
+  s.url = server_url(o.base_url, o.host, port);
   s.headers = bench::authorization_from_environment();
   for (auto& header : parse_headers(o.header)) s.headers.push_back(std::move(header));
   s.request_rate = o.request_rate == kInfinity ? 0 : o.request_rate;

@@ -13,6 +13,7 @@
 #include "app/eval_compare.h"
 #include "app/eval_task.h"
 #include "app/interrupt.h"
+#include "app/server_url.h"
 #include "base/error.h"
 #include "eval/model_name.h"
 #include "eval/runner.h"
@@ -62,7 +63,7 @@ eval::RunnerOptions runner_options(const EvalOptions& options,
   // Repeats run side by side, each with its own share of requests in flight.
   constexpr int64_t kMostInFlight = 65536;
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return {.url = server_url(options),
+  return {.url = server_url(options.base_url, options.host, options.port),
           .headers = bench::authorization_from_environment(),
           .request = request,
           .repeats = options.repeat,
@@ -110,7 +111,7 @@ Command eval_of(const std::string& name, std::string help) {
 
 EvalReport run_eval(const EvalOptions& options) {
   eval::RequestSettings request = request_settings(options);
-  const bench::Url url = server_url(options);
+  const bench::Url url = server_url(options.base_url, options.host, options.port);
   const eval::Task task = make_eval_task(options);
   if (request.model.empty()) {
     request.model = eval::ask_model_name(url, bench::authorization_from_environment(), request.api);

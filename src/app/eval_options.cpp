@@ -84,7 +84,8 @@ void add_question_rows(OptionTable& table, EvalOptions& o, const std::string& ev
               "Yes, run the programs that the model writes on this machine.");
   }
   if (auto* t = rows.of({"needle"})) {
-    t->integers("--lengths", o.lengths, 16, kMany, "Lengths of the text, in words or tokens.");
+    t->integers("--lengths", o.lengths, 16, INT64_C(1) << 24,
+                "Lengths of the text, in words or tokens.");
     t->integers("--depths", o.depths, 0, 100, "Percent of the text before the needle.");
     t->integer("--per-cell", o.per_cell, 1, 10000, "Questions of each length and depth.");
     t->integer("--num-distractors", o.num_distractors, 0, 15, "Needles of other names.");
@@ -154,19 +155,6 @@ OptionTable eval_option_table(EvalOptions& options, const std::string& eval_name
   add_question_rows(table, options, eval_name);
   add_run_rows(table, options, eval_name);
   return table;
-}
-
-bench::Url server_url(const EvalOptions& options) {
-  std::string text = options.base_url;
-  std::string flag = "--base-url";
-  if (text.empty()) {
-    flag = "--host";
-    const bool whole = options.host.find("://") != std::string::npos;
-    text = fmt::format("{}{}:{}", whole ? "" : "http://", options.host, options.port);
-  }
-  Result<bench::Url> url = bench::parse_url(text);
-  if (!url.ok()) throw_error("{} {}: {}", flag, text, url.status().message);
-  return url.value();
 }
 
 eval::RequestSettings request_settings(const EvalOptions& o) {

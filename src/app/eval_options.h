@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "app/option_table.h"
-#include "bench/url.h"
 #include "eval/request_body.h"
 
 namespace winnow::app {
@@ -70,8 +69,7 @@ EvalOptions default_eval_options(const std::string& eval_name);
 // The rows that eval_name has; all rows for "". The options must outlive the table.
 OptionTable eval_option_table(EvalOptions& options, const std::string& eval_name);
 
-// Both throw Error naming the option.
-bench::Url server_url(const EvalOptions& options);
+// Throws Error naming the option.
 eval::RequestSettings request_settings(const EvalOptions& options);
 
 }  // namespace winnow::app

@@ -60,7 +60,7 @@ std::string error_words(const EvalReport& r) {
     out += fmt::format(", +- {:.4f} over {} questions", *r.summary.questions_error,
                        r.summary.num_questions);
   }
-  return out + " (standard errors)";
+  return out.empty() ? out : out + " (standard errors)";
 }
 
 // A needle's categories as lengths by depths.

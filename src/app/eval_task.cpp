@@ -24,7 +24,9 @@ std::vector<eval::Record> rows_of(const EvalOptions& options) {
     throw_error("--data-path {}: is not there; docs/evaluations.md says where {} comes from",
                 options.data_path, options.eval_name);
   }
-  return eval::read_records(options.data_path);
+  std::vector<eval::Record> rows = eval::read_records(options.data_path);
+  if (rows.empty()) throw_error("--data-path {}: has no rows", options.data_path);
+  return rows;
 }
 
 eval::Task humaneval(const EvalOptions& options) {

@@ -10,6 +10,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace winnow::bench {
 
@@ -27,22 +28,22 @@ constexpr auto kToken = asio::as_tuple(asio::use_awaitable_t<Executor>());
 // An answer on its way through Beast's parser.
 class AnswerParser {
  public:
-  explicit AnswerParser(AnswerReader& reader) : reader_(reader) {
-    parser_.eager(true);
-    parser_.header_limit(kMaxHeaderBytes);
-    parser_.body_limit(boost::none);
-  }
+  explicit AnswerParser(AnswerReader& reader) : reader_(reader) { begin(); }
 
   // Bytes taken; the rest must come again with more behind it. error() where that makes no sense.
   size_t put(const char* bytes, size_t size, int64_t received_ns) {
     size_t used = 0;
-    while (used < size && !parser_.is_done()) {
+    while (used < size && !parser_->is_done()) {
       error_code ec;
-      const size_t n = parser_.put(asio::buffer(bytes + used, size - used), ec);
+      const size_t n = parser_->put(asio::buffer(bytes + used, size - used), ec);
       used += n;
       if (ec && ec != http::error::need_more) {
         error_ = "no valid HTTP answer: " + ec.message();
         break;
+      }
+      if (interim()) {
+        begin();
+        continue;
       }
       if (!hand_over(received_ns) || n == 0) break;
     }
@@ -52,26 +53,36 @@ class AnswerParser {
   // The server has closed its side: the end of an answer of no stated length.
   void put_eof(int64_t received_ns) {
     error_code ec;
-    if (!parser_.is_header_done()) {
+    if (!parser_->is_header_done()) {
       error_ = "the connection ended before an answer";
       return;
     }
-    parser_.put_eof(ec);
-    if (ec || !parser_.is_done()) {
+    parser_->put_eof(ec);
+    if (ec || !parser_->is_done()) {
       error_ = "the connection ended in the middle of the answer";
       return;
     }
     hand_over(received_ns);
   }
 
-  bool done() const { return parser_.is_done(); }
-  bool keep_alive() const { return parser_.keep_alive(); }
+  bool done() const { return parser_->is_done(); }
+  bool keep_alive() const { return parser_->keep_alive(); }
   const std::string& error() const { return error_; }
 
  private:
+  void begin() {
+    parser_.emplace();
+    parser_->eager(true);
+    parser_->header_limit(kMaxHeaderBytes);
+    parser_->body_limit(boost::none);
+  }
+
+  // "100 Continue" and the like: the answer comes behind it.
+  bool interim() const { return parser_->is_done() && parser_->get().result_int() < 200; }
+
   bool hand_over(int64_t received_ns) {
-    if (!parser_.is_header_done()) return true;
-    auto& message = parser_.get();
+    if (!parser_->is_header_done()) return true;
+    auto& message = parser_->get();
     if (!head_seen_) {
       head_seen_ = true;
       const auto type = message[http::field::content_type];
@@ -85,7 +96,7 @@ class AnswerParser {
   }
 
   AnswerReader& reader_;
-  http::response_parser<http::string_body> parser_;
+  std::optional<http::response_parser<http::string_body>> parser_;
   std::string error_;
   bool head_seen_ = false;
 };

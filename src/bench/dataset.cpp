@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 
 namespace winnow::bench {
 
@@ -38,12 +39,23 @@ std::vector<PromptRow> load_dataset(const DatasetOptions& options, const Dataset
     if (row.name != options.name) continue;
     std::vector<PromptRow> rows = row.load(options, context);
     if (rows.empty()) {
-      throw_error("--dataset-name {}{}: no prompt that fits", options.name,
-                  options.path.empty() ? "" : " " + options.path);
+      throw_error("--dataset-name {}: no prompt of --dataset-path {} fits", options.name,
+                  options.path);
     }
     return rows;
   }
   throw_error("--dataset-name {}: there are {}", options.name, fmt::join(dataset_names(), ", "));
+}
+
+std::string dataset_text(const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  try {
+    std::string text = read_file(path);
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+    return text;
+  } catch (const Error& error) {
+    throw_error("--dataset-path {}", error.what());
+  }
 }
 
 std::vector<int64_t> random_lengths(NumpyRandom& random,

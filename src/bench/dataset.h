@@ -14,6 +14,9 @@
 
 namespace winnow::bench {
 
+// Prompts are made before the clock starts and lie in memory together.
+inline constexpr int64_t kMostPromptTokens = INT64_C(1) << 30;
+
 struct DatasetOptions {
   std::string name = "sharegpt";
   std::string path = {};
@@ -72,6 +75,9 @@ std::vector<PromptRow> trace_prompts(const DatasetOptions& options, const Datase
 
 // count lengths, uniform in [max(floor(full * ratio), 1), full]; zeros for full <= 0.
 std::vector<int64_t> random_lengths(NumpyRandom& random, int64_t full, double ratio, int64_t count);
+
+// The file of --dataset-path, without a byte-order mark. Throws Error.
+std::string dataset_text(const std::string& path);
 
 // The first turn and its answer, of conversations of two turns or more, in file order. sharegpt:
 // one JSON array; custom: a JSON object a line, where lines that are none are left out.

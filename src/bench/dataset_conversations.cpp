@@ -1,6 +1,5 @@
 // sharegpt and custom: real first turns, and answers as long as the real ones.
-#include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -38,17 +37,16 @@ std::string with_suffix(std::string prompt, const std::string& suffix) {
 }  // namespace
 
 std::vector<Conversation> read_conversations(const std::string& path, bool lines) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_error("--dataset-path {}: cannot be read", path);
+  std::string text = dataset_text(path);
   std::vector<Conversation> out;
   constexpr json::ParseLimits kLimits{.max_depth = 512, .reject_duplicate_keys = false};
   if (lines) {
+    std::istringstream file(std::move(text));
     for (std::string line; std::getline(file, line);) {
       if (auto row = json::parse(line, kLimits); row.ok()) append_conversation(row.value(), out);
     }
     return out;
   }
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   auto rows = json::parse(text, kLimits);
   if (!rows.ok()) throw_error("--dataset-path {}: {}", path, rows.status().message);
   if (!rows.value().is_array()) throw_error("--dataset-path {}: not a list of conversations", path);

@@ -1,5 +1,6 @@
 #include "bench/event_reader.h"
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -28,6 +29,14 @@ class PaddedText {
  private:
   std::vector<char> bytes_;
 };
+
+// More than any answer has: figures are kept a token, so a count is not believed without a limit.
+constexpr int64_t kMostTokens = INT64_C(1) << 24;
+
+std::string too_many(int64_t tokens) {
+  return fmt::format("the server counts {} tokens in one answer; at most {} are believed", tokens,
+                     kMostTokens);
+}
 
 bool is_null(od::value value) { return value.type() == od::json_type::null; }
 
@@ -185,11 +194,15 @@ void EventReader::on_event(std::string_view data, int64_t received_ns) {
     od::document document = parser.iterate(padded.copy(data));
     read_event(document, parsed);
   } catch (const simdjson::simdjson_error&) {
-    fail("an event that is no valid JSON: " + std::string(data.substr(0, 200)));
+    fail("an event that is no valid JSON: " + printable(data));
     return;
   }
   if (parsed.error) {
     fail(describe_failure(200, data));
+    return;
+  }
+  if (parsed.completion_tokens > kMostTokens) {
+    fail(too_many(parsed.completion_tokens));
     return;
   }
   take(parsed, received_ns);
@@ -232,6 +245,10 @@ void EventReader::on_body(int status, std::string_view body, int64_t end_ns) {
   Completion completion = read_completion(status, body);
   if (!completion.ok()) {
     fail(std::move(completion.error));
+    return;
+  }
+  if (completion.completion_tokens > kMostTokens) {
+    fail(too_many(completion.completion_tokens));
     return;
   }
   record_.last_event_ns = end_ns;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "text/unicode_utf8.h"
 
 namespace winnow::bench {
 
@@ -34,18 +35,30 @@ HttpHeaders authorization_from_environment() {
   return {};
 }
 
-std::string describe_failure(int status, std::string_view body) {
+std::string printable(std::string_view text) {
   constexpr size_t kMaxText = 300;
-  std::string text(body.substr(0, kMaxText));
+  std::string out = text::repaired_utf8(text.substr(0, kMaxText));
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  }
+  return out;
+}
+
+std::string describe_failure(int status, std::string_view body) {
+  std::string text(body);
   if (auto parsed = json::parse(body); parsed.ok()) {
     // {"error": {"message": m}}, {"error": m}, {"object": "error", "message": m}, {"detail": m}
     const json::Value* message = &parsed.value();
     for (const char* key : {"error", "message", "detail"}) {
       if (const json::Value* inner = message->find(key)) message = inner;
     }
-    text = message->is_string() ? message->as_string() : json::dump(*message).substr(0, kMaxText);
+    text = message->is_string() ? message->as_string() : json::dump(*message);
   }
-  return status == 200 ? text : fmt::format("HTTP {}: {}", status, text);
+  text = body.empty() ? "an empty answer" : printable(text);
+  if (status == 200) return text;
+  const bool redirect = status >= 300 && status < 400;
+  return fmt::format("HTTP {}{}: {}", status, redirect ? ", and redirects are not followed" : "",
+                     text);
 }
 
 }  // namespace winnow::bench

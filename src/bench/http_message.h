@@ -34,6 +34,10 @@ std::string request_bytes(const Url& url,
 // "Bearer $OPENAI_API_KEY", else $API_KEY as it is, as the Python tools send it; or nothing.
 HttpHeaders authorization_from_environment();
 
+// What a server sent, fit for a terminal and for JSON: UTF-8 without control characters, its
+// beginning where it is long.
+std::string printable(std::string_view text);
+
 // One line for people: "HTTP 400: the message" with the error text of any of the servers' forms.
 std::string describe_failure(int status, std::string_view body);
 

@@ -1,5 +1,6 @@
 #include "bench/load_generator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -10,6 +11,8 @@ namespace winnow::bench {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{200};
+
+constexpr double kLatest_s = 1e9;  // thirty years: nanoseconds still hold it
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
@@ -31,8 +34,9 @@ class Load {
   std::vector<RequestRecord> run() {
     const SteadyTime start = std::chrono::steady_clock::now();
     for (size_t i = 0; i < requests_.size(); ++i) {
-      const SteadyTime due = start + std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                         std::chrono::duration<double>(requests_[i].due_s));
+      const SteadyTime due =
+          start + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::duration<double>(std::min(requests_[i].due_s, kLatest_s)));
       records_[first_records_[i]].due_ns = as_ns(due);
       wait_until([&] { return stopped() || std::chrono::steady_clock::now() >= due; }, due);
       wait_until([&] { return stopped() || may_send(); }, SteadyTime::max());

@@ -20,7 +20,9 @@ class Report {
     out_ += fmt::format("{:<40} {:<10}\n", label, value);
   }
   void line(std::string_view label, int64_t value) { line(label, std::to_string(value)); }
-  void line(std::string_view label, double value) { line(label, fmt::format("{:.2f}", value)); }
+  void line(std::string_view label, double value) {
+    line(label, std::isfinite(value) ? fmt::format("{:.2f}", value) : std::string("-"));
+  }
   std::string end() { return out_ + std::string(kColumns, '=') + "\n"; }
 
  private:

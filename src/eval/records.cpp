@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "eval/csv.h"
 
 namespace winnow::eval {
@@ -47,6 +48,9 @@ std::vector<Record> csv_records(const std::string& name, std::string_view conten
     }
     json::Object fields;
     for (size_t c = 0; c < row.fields.size(); ++c) {
+      if (!is_valid_utf8(row.fields[c])) {
+        throw_error("{}:{}: \"{}\" is not valid UTF-8", name, row.line, header.fields[c]);
+      }
       fields.emplace_back(header.fields[c], std::move(row.fields[c]));
     }
     records.emplace_back(fmt::format("{}:{}", name, row.line), std::move(fields));
@@ -94,7 +98,9 @@ std::vector<Record> json_records(const std::string& name, std::string_view conte
 }
 
 std::vector<Record> read_records(const std::string& path) {
-  const std::string content = read_file(path);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string content = read_file(path);
+  if (content.starts_with(kByteOrderMark)) content.erase(0, kByteOrderMark.size());
   if (path.ends_with(".csv")) return csv_records(path, content);
   if (path.ends_with(".jsonl") || path.ends_with(".json")) return json_records(path, content);
   throw_error("{}: the name must end in .csv, .jsonl or .json", path);

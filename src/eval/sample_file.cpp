@@ -1,6 +1,7 @@
 #include "eval/sample_file.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <cerrno>
 #include <cstring>
@@ -119,11 +120,15 @@ SampleFile SampleFile::create(const std::string& path, const SampleFileHeader& h
     throw_error("{}: is there already; --resume {} goes on with it", path, path);
   }
   SampleFile samples(path, open_file(path, "wbx"));
+  samples.lock();
   samples.write_line(json::dump(to_json(header)));
   return samples;
 }
 
 SampleFile SampleFile::resume(const std::string& path, const SampleFileHeader& header) {
+  if (!std::filesystem::exists(path)) throw_error("--resume {}: is not there", path);
+  SampleFile samples(path, open_file(path, "ab+"));
+  samples.lock();
   size_t whole_bytes = 0;
   {
     const MappedFile mapped(path);
@@ -143,7 +148,7 @@ SampleFile SampleFile::resume(const std::string& path, const SampleFileHeader& h
   std::error_code failed;
   std::filesystem::resize_file(path, whole_bytes, failed);
   if (failed) throw_error("{}: cannot be written: {}", path, failed.message());
-  return {path, open_file(path, "ab")};
+  return samples;
 }
 
 SampleFile::SampleFile(SampleFile&& other) noexcept
@@ -151,6 +156,11 @@ SampleFile::SampleFile(SampleFile&& other) noexcept
 
 SampleFile::~SampleFile() {
   if (file_ != nullptr) std::fclose(file_);
+}
+
+void SampleFile::lock() {
+  if (::flock(::fileno(file_), LOCK_EX | LOCK_NB) == 0) return;
+  if (errno == EWOULDBLOCK) throw_error("{}: another run is writing it", path_);
 }
 
 void SampleFile::write_line(std::string line) {

@@ -30,7 +30,7 @@ class SampleFile {
   // Starts a file; its folder is made. Throws Error when there is one already.
   static SampleFile create(const std::string& path, const SampleFileHeader& header);
   // Goes on with a file. A last line that is not whole is cut off. Throws Error when the header
-  // differs in anything but the server, naming the setting.
+  // differs in anything but the server, naming the setting, or another run is writing the file.
   static SampleFile resume(const std::string& path, const SampleFileHeader& header);
 
   SampleFile(SampleFile&& other) noexcept;
@@ -45,6 +45,7 @@ class SampleFile {
 
  private:
   SampleFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  void lock();  // two runs of one file would mix their lines
   void write_line(std::string line);
 
   std::string path_;

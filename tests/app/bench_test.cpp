@@ -203,6 +203,12 @@ TEST_F(Bench, ServingRefusesWhatCannotWork) {
   says("--dataset-name generated-shared-prefix --gsp-num-turns 2", "--backend winnow");
   says("--gsp-group-distribution zipf", "--gsp-zipf-alpha above 0");
   says("--gsp-zipf-alpha 1.5", "--gsp-group-distribution zipf");
+  says("--base-url https://example.com", "--base-url: https://example.com: https is not spoken");
+  says("--host 'a b'", "--host: ");
+  says("--header 'bad name=x'", "--header bad name=x: expected NAME=VALUE");
+  says("--sweep request-rate=inf", "\"inf\" is no number above 0");
+  says("--output-file /nowhere/x.jsonl", "--output-file /nowhere/x.jsonl: cannot be written");
+  says("--plot /", "--plot /: cannot be written");
   says("--extra-request-body [1]", "JSON object");
   says("--use-trace-timestamps", "--dataset-name trace");
   says("--backend openai --model nowhere", "--tokenizer DIR");

@@ -276,12 +276,15 @@ TEST_F(Eval, SaysWhatIsWrong) {
   const std::string torn = folder_.write("torn.csv", "Question,Correct Answer\n\"x");
   expect_lines(refusal("gpqa --data-path " + torn), {"torn.csv", "line 2", "never closed"});
   const std::string lacking = folder_.write("l.csv", "Question,Correct Answer\nx,y\n");
+  const std::string header = "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2\n";
+  expect_lines(refusal("gpqa --data-path " + folder_.write("h.csv", header)),
+               {"h.csv: has no rows"});
   expect_lines(refusal("gpqa --data-path " + lacking), {"l.csv:2", "Incorrect Answer 1"});
   expect_lines(refusal("gsm8k --thinking-mode glm-45"), {"--thinking-mode", "--api chat"});
   expect_lines(refusal("gpqa --thinking-mode gpt"), {"--thinking-mode gpt", "glm-45"});
   expect_lines(refusal("gpqa --chat-template-kwargs 3"), {"--chat-template-kwargs 3"});
   expect_lines(refusal("gsm8k --num-shots 1319 --port 1"), {"--num-shots 1319"});
-  expect_lines(refusal("gsm8k --host ftp://x"), {"--host ftp://x"});
+  expect_lines(refusal("gsm8k --host ftp://x"), {"--host: ", "ftp://x"});
   expect_lines(refusal("gsm8k --num-shos 3"), {"--num-shots"});
   expect_lines(refusal("compare /nowhere.jsonl /nowhere.jsonl"), {"/nowhere.jsonl"});
   AnsweringServer failing([](std::string_view, int64_t) -> ModelAnswer {

@@ -82,6 +82,23 @@ TEST(HttpClient, SaysWhyThereIsNoAnswer) {
   EXPECT_NE(nobody.get("/", 10).status().message.find("cannot connect"), std::string::npos);
 }
 
+// "100 Continue" is no answer.
+TEST(HttpClient, WaitsBehindAnInterimAnswer) {
+  const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const std::string interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n";
+  StubServer server([&](const StubRequest& request) -> StubAnswer {
+    if (request.target == "/together") return {.steps = {{interim + answer}}};
+    return {.steps = {{interim}, {answer, std::chrono::milliseconds(5)}}};
+  });
+  HttpClient client(url_of(server));
+  for (const char* target : {"/together", "/apart"}) {
+    const auto reply = client.get(target, 10);
+    ASSERT_TRUE(reply.ok()) << reply.status().message;
+    EXPECT_EQ(reply.value().status, 200);
+    EXPECT_EQ(reply.value().body, "ok");
+  }
+}
+
 class Collector final : public StreamReader {
  public:
   void on_start(int64_t now_ns) override { start_ns = now_ns; }

@@ -268,6 +268,38 @@ TEST_F(Dataset, TraceSharesWhatItsHashesShare) {
   EXPECT_NE(testing::error_of([&] { load(); }).find("bad.jsonl:1"), std::string::npos);
 }
 
+TEST_F(Dataset, FilesThatAreNone) {
+  const auto says = [&](const char* name, const std::string& path, const char* words) {
+    options_.name = name;
+    options_.path = path;
+    const std::string said = testing::error_of([&] { load(); });
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  };
+  for (const char* name : {"sharegpt", "custom", "trace", "random"}) {
+    says(name, folder_.path(), "--dataset-path");
+    says(name, folder_.file("nowhere"), "No such file");
+  }
+  const auto line = [&](const char* text) { return folder_.write("t.jsonl", text); };
+  says("trace", line(R"({"timestamp":"a"})"), R"(t.jsonl:1: "timestamp" must be a number)");
+  says("trace", line(R"({"timestamp":1e308,"output_length":1})"), "\"timestamp\"");
+  says("trace", line(R"({"timestamp":1,"output_length":1e300,"input_length":5})"),
+       "\"output_length\" must be a number from 0 to 16777216");
+  says("trace", line(R"({"timestamp":1,"output_length":3,"input_length":99999999999})"),
+       "\"input_length\" must be a number from 1 to 16777216");
+  says("trace", line(R"({"timestamp":1,"output_length":3})"), "\"input_length\"");
+  std::string many;
+  for (int i = 0; i < 65; ++i) {
+    many += R"({"timestamp":1,"output_length":3,"input_length":16777216})"
+            "\n";
+  }
+  options_.num_prompts = 100;
+  says("trace", line(many.c_str()), "t.jsonl:65: more than 1073741824 prompt tokens");
+  options_.path = line(
+      "\xEF\xBB\xBF"
+      R"({"timestamp":1,"output_length":3,"hash_ids":[-9223372036854775808]})");
+  EXPECT_EQ(load().size(), 1u);
+}
+
 TEST_F(Dataset, UnknownNames) {
   options_.name = "mmmu";
   EXPECT_NE(testing::error_of([&] { load(); }).find("generated-shared-prefix"), std::string::npos);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/http_message.h"
+
 namespace winnow::bench {
 namespace {
 
@@ -159,6 +161,35 @@ TEST(EventReader, Failures) {
   }
   EXPECT_NE(read_native({native("a", 1)}).error.find("without [DONE]"), std::string::npos);
   EXPECT_NE(read_native({}).error.find("without [DONE]"), std::string::npos);
+}
+
+// Figures are kept a token: a count without a limit would fill the memory.
+TEST(EventReader, CountsThatNoAnswerHas) {
+  EXPECT_NE(
+      read_native({native("a", 1),
+                   R"({"text":"ab","meta_info":{"completion_tokens":9000000000000}})", "[DONE]"})
+          .error.find("counts 9000000000000 tokens"),
+      std::string::npos);
+  RequestRecord whole;
+  EventReader(EventReaderOptions{}, whole)
+      .on_body(200, R"({"text":"hi","meta_info":{"completion_tokens":16777217}})", 5000);
+  EXPECT_NE(whole.error.find("at most 16777216"), std::string::npos);
+  EXPECT_TRUE(whole.events.empty());
+}
+
+// What a server says goes to terminals and into JSON lines.
+TEST(EventReader, ErrorsArePrintable) {
+  const std::string bytes("\x1b[31m\xff\0\n", 8);
+  const std::string said = read_native({bytes.c_str(), "[DONE]"}).error;
+  EXPECT_TRUE(json::parse(json::dump(said)).ok());
+  EXPECT_EQ(said.find('\x1b'), std::string::npos) << said;
+  for (const std::string& text : {describe_failure(500, bytes), printable(bytes)}) {
+    EXPECT_TRUE(json::parse(json::dump(text)).ok());
+    EXPECT_EQ(text.find_first_of(std::string("\x1b\n\0", 3)), std::string::npos) << text;
+  }
+  EXPECT_LE(printable(std::string(100000, 'x')).size(), 300u);
+  EXPECT_EQ(describe_failure(200, ""), "an empty answer");
+  EXPECT_EQ(describe_failure(302, "gone"), "HTTP 302, and redirects are not followed: gone");
 }
 
 TEST(EventReader, AnswersWithoutAStream) {

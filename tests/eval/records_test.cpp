@@ -68,6 +68,16 @@ TEST(Records, JsonLinesAndArrays) {
   testing::expect_says(testing::error_of([] { json_records("t.json", "[{},3]"); }), {"item 1"});
 }
 
+TEST(Records, TextIsUtf8) {
+  EXPECT_NE(testing::error_of([] {
+              csv_records("a.csv", "Question\ncaf\xE9\n");
+            }).find("a.csv:2: \"Question\" is not valid UTF-8"),
+            std::string::npos);
+  const testing::TempFolder folder;
+  const std::string path = folder.write("bom.jsonl", "\xEF\xBB\xBF{\"a\":\"b\"}\n");
+  EXPECT_EQ(read_records(path).at(0).text("a"), "b");
+}
+
 TEST(Records, ReadByEnding) {
   const testing::TempFolder folder;
   EXPECT_EQ(read_records(folder.write("a.csv", "x\n1\n"))[0].text("x"), "1");

@@ -88,6 +88,20 @@ TEST(SampleFile, GoesOnBehindALineThatWasCutOff) {
   EXPECT_EQ(read_earlier_samples(path).size(), 2u);
 }
 
+TEST(SampleFile, OneRunAtATime) {
+  const testing::TempFolder folder;
+  const std::string path = folder.file("s.jsonl");
+  const auto resume = [&] {
+    return testing::error_of([&] { SampleFile::resume(path, header()); });
+  };
+  EXPECT_NE(resume().find("is not there"), std::string::npos);
+  {
+    const SampleFile running = SampleFile::create(path, header());
+    EXPECT_NE(resume().find("another run is writing it"), std::string::npos);
+  }
+  SampleFile::resume(path, header());
+}
+
 TEST(SampleFile, RefusesToMixScoresOfTwoKinds) {
   const testing::TempFolder folder;
   const std::string path = folder.file("s.jsonl");
