@@ -247,6 +247,17 @@ bool flag(const json::Value& kwargs, std::string_view name, bool otherwise) {
   return value && value->is_bool() ? value->as_bool() : otherwise;
 }
 
+// "false" or 0 would else count as not given.
+Status check_flags(const json::Value& kwargs) {
+  for (const char* name : {"thinking", "enable_thinking", "drop_thinking"}) {
+    const json::Value* value = kwargs.find(name);
+    if (!value || value->is_null() || value->is_bool()) continue;
+    const std::string field = fmt::format("chat_template_kwargs.{}", name);
+    return invalid_argument(field, "{} must be true or false, not {}", field, value->kind_name());
+  }
+  return {};
+}
+
 class DeepseekV32Format final : public ChatFormat {
  public:
   Result<std::vector<PromptPiece>> render(const ChatRequest& request) const override {
@@ -254,6 +265,7 @@ class DeepseekV32Format final : public ChatFormat {
     form.developer_role = true;
     auto chat = normalized(request, form);
     if (!chat.ok()) return chat.status();
+    if (Status s = check_flags(request.chat_template_kwargs); !s.ok()) return s;
     Continuation continuation;
     if (request.continue_final_message) {
       auto taken = take_continuation(chat.value());

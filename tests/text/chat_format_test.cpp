@@ -11,6 +11,7 @@
 #include "testing/tiny_tokenizer.h"
 #include "text/chat_jinja_format.h"
 #include "text/chat_messages.h"
+#include "text/deepseek_v32_chat.h"
 
 namespace winnow::text {
 namespace {
@@ -127,6 +128,25 @@ TEST(ChatFormat, RefusalsNameTheField) {
             "tools[0].function.parameters");
   EXPECT_EQ(param(user, R"([{"function":{"name":"f","description":1}}])", "{}"),
             "tools[0].function.description");
+}
+
+// The built-in encoder knows the kinds of its switches; a template takes what it is given.
+TEST(ChatFormat, SwitchesOfTheBuiltInEncoderAreBooleans) {
+  const auto format = make_deepseek_v32_format();
+  for (const char* name : {"thinking", "enable_thinking", "drop_thinking"}) {
+    for (const char* value : {"\"false\"", "0", "[]", "true", "null"}) {
+      ChatRequest request;
+      request.messages = json::parse(R"([{"role":"user","content":"x"}])").value();
+      request.chat_template_kwargs =
+          json::parse(fmt::format(R"({{"{}":{}}})", name, value)).value();
+      const bool good = std::string_view(value) == "true" || std::string_view(value) == "null";
+      const auto rendered = format->render(request);
+      EXPECT_EQ(rendered.ok(), good) << name << value;
+      if (!good) {
+        EXPECT_EQ(rendered.status().param, fmt::format("chat_template_kwargs.{}", name));
+      }
+    }
+  }
 }
 
 TEST(ChatFormat, ToolResultsJoinTheirParts) {
