@@ -20,7 +20,7 @@ namespace winnow::bench {
 using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
 
 // Coroutines and sockets bound to io_context itself: any_io_executor, Asio's default, is copied
-// several times an event, which costs more than parsing it.
+// several times an event.
 using Executor = boost::asio::io_context::executor_type;
 template <typename T>
 using Awaitable = boost::asio::awaitable<T, Executor>;

@@ -123,8 +123,10 @@ class Drawing {
   void legend(size_t idx) {
     const std::string& name = chart_.series[idx].name;
     if (name.empty()) return;
-    const double x = x0_ + kWidth - 110;
-    const double y = y0_ + 6 + 15 * static_cast<double>(idx);
+    // Beside the title: a curve may be anywhere in the chart.
+    constexpr double kEntryWidth = 90;
+    const double x = x0_ + kWidth - kEntryWidth * static_cast<double>(chart_.series.size() - idx);
+    const double y = y0_ - 10;
     out_ +=
         fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x,
                     y - 9, kColors[idx % std::size(kColors)]);
