@@ -102,13 +102,13 @@ void EngineCore::end_all() {
 }
 
 void EngineCore::flush_cache(int64_t wait_ns, std::function<void(const Status&)> done) {
-  bool is_running = false;
-  {
-    std::lock_guard lock(inbox_mutex_);
-    is_running = !dead_ && !stopping_;
-    if (is_running) inbox_.flushes.push_back({clock_.now_ns() + wait_ns, std::move(done)});
+  std::unique_lock lock(inbox_mutex_);
+  if (dead_ || stopping_) {
+    lock.unlock();
+    return done(unavailable("the engine is not running"));
   }
-  if (!is_running) return done(unavailable("the engine is not running"));
+  inbox_.flushes.push_back({clock_.now_ns() + wait_ns, std::move(done)});
+  lock.unlock();
   inbox_ready_.notify_one();
 }
 
