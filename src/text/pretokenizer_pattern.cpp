@@ -1,21 +1,21 @@
 #include "text/pretokenizer_pattern.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "text/pcre_properties.h"
 
 namespace winnow::text {
 namespace {
 
-// \s as Oniguruma and Rust have it: White_Space. PCRE2's adds U+180E.
-constexpr std::string_view kSpaces =
-    "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}"
-    "\\x{3000}";
-// Everything else, for \S inside a class.
-constexpr std::string_view kNotSpaces =
-    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{84}\\x{86}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}"
-    "\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"
-    "\\x{3001}-\\x{d7ff}\\x{e000}-\\x{10ffff}";
+// POSIX brackets that mean a property; the others' members differ between the two engines.
+constexpr std::pair<std::string_view, std::string_view> kPosixBrackets[] = {
+    {"[:alpha:]", "Alphabetic"},
+    {"[:digit:]", "Nd"},
+    {"[:space:]", "White_Space"},
+    {"[:word:]", "Word"}};
 
 class Translator {
  public:
@@ -54,15 +54,17 @@ class Translator {
     if (at_ + 1 == pattern_.size()) refuse("a lone backslash");
     switch (pattern_[at_ + 1]) {
       case 's':
-        out_ += in_class_ ? "" : "[";
-        replace(2, kSpaces);
-        out_ += in_class_ ? "" : "]";
-        return;
       case 'S':
-        out_ += in_class_ ? "" : "[";
-        replace(2, kNotSpaces);
-        out_ += in_class_ ? "" : "]";
-        return;
+        return members(2, "White_Space", pattern_[at_ + 1] == 'S');
+      case 'd':
+      case 'D':
+        return members(2, "Nd", pattern_[at_ + 1] == 'D');
+      case 'w':
+      case 'W':
+        return members(2, "Word", pattern_[at_ + 1] == 'W');
+      case 'b':
+      case 'B':
+        return in_class_ ? copy(2) : word_boundary(pattern_[at_ + 1] == 'B');
       case 'u': {
         const std::string_view hex = pattern_.substr(at_ + 2, 4);
         const bool valid = hex.size() == 4 && hex.find_first_not_of("0123456789abcdefABCDEF") ==
@@ -73,11 +75,9 @@ class Translator {
       }
       case 'p':
       case 'P':
-        property();
-        return;
+        return property();
       case 'x':
-        copy(braced_end() - at_);
-        return;
+        return copy(braced_end() - at_);
       case 'h':
       case 'H':
         refuse("\\h (a hexadecimal digit)");
@@ -97,25 +97,52 @@ class Translator {
     return close + 1;
   }
 
-  // PCRE2 takes a bare script name for Script_Extensions: \p{Han} would hold the middle dot.
-  void property() {
-    const size_t end = braced_end();
-    const std::string_view text = pattern_.substr(at_, end - at_);
-    const size_t name = text.find_first_not_of('^', 3);
-    const bool is_script = name != std::string_view::npos && text.size() - name > 3 &&
-                           text.substr(name) != "Any}" &&
-                           text.find_first_of("=:&") == std::string_view::npos;
-    if (is_script) {
-      replace(text.size(), fmt::format("{}sc:{}", text.substr(0, name), text.substr(name)));
+  // Writes the members of a property that our tables know. Outside a class case does not matter to
+  // a property, in one it does: both as in Oniguruma.
+  void members(size_t count, std::string_view name, bool negated) {
+    if (!in_class_) {
+      replace(count,
+              fmt::format("(?-i:[{}{}])", negated ? "^" : "", properties_.class_of_property(name)));
+    } else if (negated) {
+      replace(count, class_of(difference(*property_ranges("Any"), *property_ranges(name))));
+    } else if (caseless_.back()) {
+      replace(count, class_of(*property_ranges(name)));
     } else {
-      copy(text.size());
+      replace(count, properties_.class_of_property(name));
     }
+  }
+
+  void word_boundary(bool negated) {
+    const std::string word = "(?-i:[" + properties_.class_of_property("Word") + "])";
+    replace(2, fmt::format(fmt::runtime(negated ? "(?:(?<={0})(?={0})|(?<!{0})(?!{0}))"
+                                                : "(?:(?<={0})(?!{0})|(?<!{0})(?={0}))"),
+                           word));
+  }
+
+  void property() {
+    if (!pattern_.substr(at_ + 2).starts_with('{')) refuse("a property without braces");
+    const size_t end = braced_end();
+    std::string_view name = pattern_.substr(at_ + 3, end - 1 - (at_ + 3));
+    const bool inverted = name.starts_with('^');
+    if (inverted) name.remove_prefix(1);
+    const bool negated = inverted != (pattern_[at_ + 1] == 'P');
+    if (property_ranges(name)) return members(end - at_, name, negated);
+    if (name.find_first_of("=:&^") != std::string_view::npos) refuse("this property");
+    // PCRE2 takes a bare script name for Script_Extensions: \p{Greek} would hold marks of others.
+    replace(end - at_, fmt::format("\\{}{{sc:{}}}", negated ? 'P' : 'p', name));
+  }
+
+  void posix_bracket() {
+    for (const auto& [bracket, name] : kPosixBrackets) {
+      if (looking_at(bracket)) return members(bracket.size(), name, false);
+    }
+    refuse("this bracket");
   }
 
   void class_char(char c) {
     if (looking_at("&&")) refuse("a class intersection");
     if (looking_at("[:")) {
-      copy(std::min(pattern_.find(":]", at_), pattern_.size() - 2) + 2 - at_);
+      posix_bracket();
     } else if (c == '[') {
       refuse("a class within a class");
     } else {
@@ -136,9 +163,21 @@ class Translator {
       const auto* known = std::find_if(std::begin(kKnown), std::end(kKnown),
                                        [&](std::string_view k) { return looking_at(k); });
       if (known == std::end(kKnown)) refuse("this group");
+      if (*known == "(?i)") {  // to the end of the group that it stands in
+        caseless_.back() = true;
+      } else {
+        caseless_.push_back(caseless_.back() || *known == "(?i:");
+      }
       copy(known->size());
     } else if (looking_at("(*")) {
       refuse("(*");
+    } else if (c == '(') {
+      caseless_.push_back(caseless_.back());
+      copy(1);
+    } else if (c == ')') {
+      if (caseless_.size() == 1) refuse("a ) without a (");
+      caseless_.pop_back();
+      copy(1);
     } else if (looking_at("}+")) {
       refuse("a + behind {n,m}");
     } else {
@@ -151,6 +190,8 @@ class Translator {
   std::string out_;
   size_t at_ = 0;
   bool in_class_ = false;
+  std::vector<bool> caseless_{false};  // of each open group
+  PcreProperties properties_;
 };
 
 }  // namespace

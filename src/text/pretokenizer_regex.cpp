@@ -1,5 +1,5 @@
-// Patterns without a scanner of their own, by PCRE2's JIT. Its tables may be older than those of
-// the scanners (Debian 12: Unicode 14), so characters newer than that may be cut differently.
+// Patterns without a scanner of their own, by PCRE2's JIT. Of characters it is told by number: its
+// own tables are those of the system it came with (Debian 12: Unicode 14).
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 

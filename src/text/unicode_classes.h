@@ -8,7 +8,7 @@
 
 namespace winnow::text {
 
-// One code point may be in several. The first nine are the generator's, in its order.
+// One code point may be in several.
 enum CharClass : uint16_t {
   kUpper = 1 << 0,        // Lu Lt
   kLower = 1 << 1,        // Ll
@@ -18,7 +18,7 @@ enum CharClass : uint16_t {
   kPunctSymbol = 1 << 5,  // P S
   kSpace = 1 << 6,        // \s: White_Space
   kHan = 1 << 7,          // script Han
-  kWord = 1 << 8,         // \w of Rust's regex
+  kWord = 1 << 8,         // \w of Rust's regex: Alphabetic M Nd Pc Join_Control
   kNewline = 1 << 9,      // \r and \n only
   kCjkRange = 1 << 10,    // U+4E00-9FA5, U+3040-30FF: what DeepSeek's second split isolates
   kAsciiLetter = 1 << 11,

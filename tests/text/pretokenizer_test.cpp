@@ -87,16 +87,17 @@ TEST(PreTokenizer, KimiPieces) {
   EXPECT_EQ(cut(*kimi, "camelCase ABC"), (Pieces{"camel", "Case", " ABC"}));
 }
 
-// Every scanner against the pattern it stands for, on characters that PCRE2's tables know.
+// Every scanner against the pattern it stands for.
 void expect_like(const PreTokenizer& scanner, const PreTokenizer& regex) {
   static const std::vector<std::string> kAlphabet{
-      "a",      "B",      "s",      "LL",     "re",     "'",          "'S",     "\u017F",
-      "1",      "22",     " ",      "  ",     "\n",     "\r\n",       "\t",     "\u00A0",
-      "\u3000", "\u2028", "\u180E", ".",      "!",      "$",          "_",      "(",
-      "\u2019", "\u00BD", "é",      "ß",      "\u01C5", "\u02B0",     "\u0301", "\u0300",
-      "中",     "国",     "\u3005", "\u3007", "\u2E80", "ア",         "・",     "ー",
-      "\u3097", "한",     "ع",      "\u0660", "\u0915", "\u093F",     "🙂",   "\u200D",
-      "\uFE0F", "\x01",   "\u00AD", "\u200B", "\uE000", "\U0010FFFF", "Ⅷ"};
+      "a",          "B",      "s",          "LL",        "re",     "'",          "'S",     "\u017F",
+      "1",          "22",     " ",          "  ",        "\n",     "\r\n",       "\t",     "\u00A0",
+      "\u3000",     "\u2028", "\u180E",     ".",         "!",      "$",          "_",      "(",
+      "\u2019",     "\u00BD", "é",          "ß",         "\u01C5", "\u02B0",     "\u0301", "\u0300",
+      "中",         "国",     "\u3005",     "\u3007",    "\u2E80", "ア",         "・",     "ー",
+      "\u3097",     "한",     "ع",          "\u0660",    "\u0915", "\u093F",     "🙂",   "\u200D",
+      "\uFE0F",     "\x01",   "\u00AD",     "\u200B",    "\uE000", "\U0010FFFF", "Ⅷ",      "\u1C89",
+      "\U00010D40", "\u0897", "\U00031350", "\U0001FAE9"};
   const auto parts = *rc::gen::container<Pieces>(rc::gen::elementOf(kAlphabet));
   std::string text;
   for (const auto& part : parts) text += part;
@@ -146,14 +147,45 @@ TEST(PreTokenizer, LiteralPattern) {
 }
 
 TEST(PreTokenizer, PatternsThatPcreWouldReadDifferentlyAreRefused) {
-  for (const char* pattern : {"[\\p{L}&&[^\\p{Han}]]", "[a[bc]]", "\\p{N}{1,3}+", "\\h", "(?m)a",
-                              "(?<name>a)", "\\u12", "a\\", "(*UCP)a", "["}) {
+  for (const char* pattern :
+       {"[\\p{L}&&[^\\p{Han}]]", "[a[bc]]", "\\pL", "[[:punct:]]", "\\p{L&}", "\\p{Nonsense}",
+        "\\p{N}{1,3}+", "\\h", "(?m)a", "(?<name>a)", "\\u12", "a\\", "(*UCP)a", "["}) {
     EXPECT_THROW((void)make_regex_pretokenizer(pattern, false, "f: pattern"), Error) << pattern;
   }
-  EXPECT_EQ(translate_pattern("\\p{L}+\\u00e9[[:alpha:]\\]]", "f"),
-            "\\p{L}+\\x{00e9}[[:alpha:]\\]]");
-  EXPECT_EQ(translate_pattern("\\p{Han}[\\P{^Lu}\\p{^Thai}\\pL\\p{Any}]", "f"),
-            "\\p{sc:Han}[\\P{^Lu}\\p{^sc:Thai}\\pL\\p{Any}]");
+  EXPECT_EQ(translate_pattern("\\p{Zl}+\\u00e9[\\]\\p{Lt}]", "f"),
+            "(?-i:[\\x{2028}])+\\x{00e9}[\\]\\x{1c5}\\x{1c8}\\x{1cb}\\x{1f2}\\x{1f88}-\\x{1f8f}"
+            "\\x{1f98}-\\x{1f9f}\\x{1fa8}-\\x{1faf}\\x{1fbc}\\x{1fcc}\\x{1ffc}]");
+  EXPECT_EQ(translate_pattern("[^\\P{Zp}\\p{^Thai}]\\P{^Greek}", "f"),
+            "[^\\x{0}-\\x{2028}\\x{202a}-\\x{d7ff}\\x{e000}-\\x{10ffff}\\P{sc:Thai}]\\p{sc:Greek}");
+}
+
+// What Hugging Face `tokenizers` 0.23.3 answers for these.
+TEST(PreTokenizer, PropertiesAreThoseOfOniguruma) {
+  const auto pieces = [](const char* pattern, std::string_view text) {
+    return cut(*make_regex_pretokenizer(pattern, false, "test"), text);
+  };
+  const std::string_view text = "aB \u0345\u0345ιK\u212A9²中!\u24B6\u24B6";
+  EXPECT_EQ(pieces("(?i)\\p{Lu}", text),
+            (Pieces{"a", "B", " \u0345\u0345ι", "K", "\u212A", "9²中!\u24B6\u24B6"}));
+  EXPECT_EQ(pieces("(?i)[\\p{Lu}]", text),
+            (Pieces{"a", "B", " ", "\u0345", "\u0345", "ι", "K", "\u212A", "9²中!\u24B6\u24B6"}));
+  EXPECT_EQ(pieces("(?i)[^\\p{Lu}]", text),
+            (Pieces{"aB", " ", "\u0345\u0345ιK\u212A", "9", "²", "中", "!", "\u24B6", "\u24B6"}));
+  EXPECT_EQ(pieces("\\p{ Letter }+", text),
+            (Pieces{"aB", " \u0345\u0345", "ιK\u212A", "9²", "中", "!\u24B6\u24B6"}));
+  EXPECT_EQ(pieces("[[:alpha:]]+", text),
+            (Pieces{"aB", " ", "\u0345\u0345ιK\u212A", "9²", "中", "!", "\u24B6\u24B6"}));
+  EXPECT_EQ(pieces("\\b", text),
+            (Pieces{"aB", " ", "\u0345\u0345ιK\u212A9²中", "!", "\u24B6\u24B6"}));
+  EXPECT_EQ(pieces("\\d", "9²\U00010D40x"), (Pieces{"9", "²", "\U00010D40", "x"}));
+  EXPECT_EQ(pieces("\\W", "a²\u200D\u0301"), (Pieces{"a²", "\u200D", "\u0301"}));
+}
+
+// Letters of Unicode 15 and 16, which the PCRE2 of Debian 12 has never seen.
+TEST(PreTokenizer, ANewLetterIsALetterWhateverPcreKnows) {
+  const auto regex = make_regex_pretokenizer("\\p{L}+|[^\\p{L}]+", false, "test");
+  EXPECT_EQ(cut(*regex, "a\u1C89\U00031350.\U0001E030!"),
+            (Pieces{"a\u1C89\U00031350", ".", "\U0001E030", "!"}));
 }
 
 TEST(PreTokenizer, SpacesAreThoseOfUnicode) {
