@@ -5,18 +5,20 @@
     tools/accuracy/report.py FOLDER [--reference cache-1152]
 
 Scores with their standard error, then each configuration's difference from the reference, question
-by question.
+by question. Without --reference that is the first of cache-1152 and default that has rows.
 """
 import argparse
 import json
 import math
 import pathlib
 import statistics
+import sys
 
 import table
 from cases import CASES
 from configurations import CONFIGURATIONS, SHOWN
 
+REFERENCES = ("cache-1152", "default")
 
 def read(folder):
     """configuration -> rows."""
@@ -33,8 +35,11 @@ def share(entry):
 
 
 def mean_and_error(values, scale=1.0, digits=1):
+    mean = f"{scale * statistics.fmean(values):+.{digits}f}"
+    if len(values) == 1:
+        return mean
     error = statistics.stdev(values) / math.sqrt(len(values))
-    return f"{scale * statistics.fmean(values):+.{digits}f} ± {scale * error:.{digits}f}"
+    return f"{mean} ± {scale * error:.{digits}f}"
 
 
 def scores(rows_of):
@@ -58,21 +63,34 @@ def differences(rows_of, reference):
             continue
         right, nll = ([value for found in table.paired(rows, rows_of[reference], what).values()
                        for value in found] for what in ("right", "nll"))
+        if not right:
+            yield f"| {SHOWN[name]} | 0 | | | | |"
+            continue
         yield (f"| {SHOWN[name]} | {len(right)} | {mean_and_error(right, 100)} | "
                f"{sum(value > 0 for value in right)} | {sum(value < 0 for value in right)} | "
                f"{mean_and_error(nll, 1, 4)} |")
+
+
+def reference_of(rows_of, asked):
+    """The configuration to compare with, or None where none that is usual has rows."""
+    if asked and asked not in rows_of:
+        sys.exit(f"{asked} has no rows there; these have: {', '.join(rows_of)}")
+    return asked or next((name for name in REFERENCES if name in rows_of), None)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--reference", choices=CONFIGURATIONS, default="cache-1152")
+    parser.add_argument("--reference", choices=CONFIGURATIONS)
     args = parser.parse_args()
     rows_of = read(args.folder)
+    if not rows_of:
+        sys.exit(f"{args.folder} has no rows of a configuration: run.py --output writes them")
+    reference = reference_of(rows_of, args.reference)
     print("\n".join(scores(rows_of)))
-    print()
-    print("\n".join(differences(rows_of, args.reference)))
+    if reference and len(rows_of) > 1:
+        print("\n" + "\n".join(differences(rows_of, reference)))
 
 
 if __name__ == "__main__":

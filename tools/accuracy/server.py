@@ -31,6 +31,7 @@ class Server:
             url = found.group(1) if found else url
             if "ready to roll" in line:
                 return url
+        self.process.communicate()
         raise SystemExit("the server did not start:\n" + "".join(self.log[-5:]))
 
     def __enter__(self):
