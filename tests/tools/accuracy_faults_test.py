@@ -43,7 +43,8 @@ class Faults(unittest.TestCase):
                 for case, items in counts.items():
                     self.assertEqual(items, suites.SUITES["quick"][configuration][case])
                     self.assertIn(case, everywhere[configuration])
-        self.assertEqual(list(faults.asked_of("rope", ["tools"])["default"]), ["tools"])
+        self.assertEqual(faults.asked_of("rope", ["problem"]),
+                         {"default": {"problem": suites.SUITES["quick"]["default"]["problem"]}})
 
     def test_the_table_says_what_was_not_seen(self):
         lines = list(faults.rows_of_table({faults.NONE: [], "rope": ["a failed", "b failed"],

@@ -11,7 +11,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/mini"))
 import heldout_items  # noqa: E402
-from data import SKILLS, choices_worlds, needle, pools, sample, talk_lines, tools  # noqa: E402
+from data import (SKILLS, choices_worlds, needle, needle_frames, pools,  # noqa: E402
+                  quoted, sample, talk_lines, tools)
 from data.problems import make_problem  # noqa: E402
 from data.problems.more_wordings import MORE, MORE_OPENERS  # noqa: E402
 from data.problems.wordings import HELDOUT_OPENERS, OPENERS, WORDINGS  # noqa: E402
@@ -131,8 +132,42 @@ class Splits(unittest.TestCase):
             made = pools.alike(rng, words)
             self.assertEqual(len(set(made)), len(words))
             self.assertTrue(all(pools.split_of(word) == "train" for word in made))
-            shared += len({word[:2] for word in made}) <= len({word[:2] for word in words}) - 3
-        self.assertGreater(shared, 30)
+            shared += len({word[:1] for word in made}) <= len({word[:1] for word in words}) - 3
+        self.assertGreater(shared, 24)
+
+    def test_composed_facts_are_told_in_both_orders_and_never_like_held_out_ones(self):
+        rng = random.Random(12)
+        for form, spec in needle.FORMS.items():
+            unseen = [re.escape(text[0].lower() + text[1:-1]) for text in spec["said"][1]]
+            unseen = re.compile("|".join(unseen))
+            told = [needle_frames.frame(rng, form) for _ in range(3000)]
+            for text in told:
+                self.assertEqual((text.count("{K}"), text.count("{V}")), (1, 1), text)
+                self.assertIsNone(unseen.search(text[0].lower() + text[1:]), text)
+                self.assertIsNone(re.search(r"\{[^KV]", text), text)
+            first = sum(text.index("{V}") < text.index("{K}") for text in told)
+            self.assertTrue(0.5 < first / len(told) < 0.72, f"{form} {first}")
+            self.assertGreater(len(set(told)), 300, form)
+            orders = [text.index("{V}") < text.index("{K}")
+                      for text in needle_frames.both_orders(rng, form)]
+            self.assertEqual(orders, [True, False], form)
+        for _ in range(300):
+            text = needle_frames.coined(rng, "toral")
+            self.assertEqual((text.count("{K}"), text.count("{V}")), (1, 1), text)
+
+    def test_a_town_of_training_never_stands_before_what_one_can_find(self):
+        rng = random.Random(13)
+        for _ in range(60):
+            item = sample("needle", rng, "train", tokens=1024, facts=1, distractors=20)
+            self.assertNotRegex(item.messages[0]["content"], r"(?i)\bin \w+,? you can find")
+
+    def test_quoted_texts_are_of_many_kinds_and_titles_belong_to_training(self):
+        rng = random.Random(14)
+        self.assertGreater(len({quoted.sentence(rng) for _ in range(500)}), 450)
+        for _ in range(300):
+            self.assertEqual(pools.split_of(quoted.title(rng)), "train")
+            listed = quoted.names(rng)
+            self.assertTrue(2 <= len(listed) == len(set(listed)) <= 6, listed)
 
     def test_every_held_out_problem_has_a_wording_that_training_lacks(self):
         patterns = [re.sub(r"\\{\w\\}", r"[\\w ]+?", re.escape(wording))

@@ -33,7 +33,12 @@ def _distinct(rng, count, make):
 
 def _made_up(rng, split, count):
     words = _distinct(rng, count, lambda: pools.made_up(rng, split))
-    return pools.alike(rng, words) if split == "train" and rng.random() < 0.4 else words
+    return pools.alike(rng, words) if split == "train" and rng.random() < 0.6 else words
+
+
+def _people(rng, split, count):
+    names = [name for name, _ in pools.people(rng, split, count)]
+    return pools.alike(rng, names) if split == "train" and rng.random() < 0.4 else names
 
 
 def _values(rng, split, attribute, count):
@@ -43,7 +48,7 @@ def _values(rng, split, attribute, count):
     if attribute == "owns":
         return [single for single, _ in pools.things(rng, split, count)]
     if attribute in ("ruler", "friend"):
-        return [name for name, _ in pools.people(rng, split, count)]
+        return _people(rng, split, count)
     lower = attribute in ("coin", "enemy")
     words = _made_up(rng, split, count)
     return [word.lower() for word in words] if lower else words
@@ -51,7 +56,7 @@ def _values(rng, split, attribute, count):
 
 def _subjects(rng, split, kind, count):
     if kind == "person":
-        return [name for name, _ in pools.people(rng, split, count)]
+        return _people(rng, split, count)
     words = _made_up(rng, split, count)
     return [word.lower() for word in words] if kind == "animal" else words
 
@@ -113,6 +118,8 @@ class World:
     def values(self, name, count):
         if self.kind == "coined":
             words = _distinct(self.rng, count, lambda: pools.coined(self.rng))
+            if self.rng.random() < 0.5:
+                words = pools.alike(self.rng, words)
             return [word.capitalize() for word in words] if self.rng.random() < 0.5 else words
         return _values(self.rng, self.split, name, count)
 

@@ -1,5 +1,5 @@
 """One to three facts in a long text of harmless sentences and of other facts of the same form."""
-from . import filler, pools
+from . import filler, needle_frames, pools
 from .sample import chat
 from .systems import system_prompt
 
@@ -81,6 +81,8 @@ MORE_ASKED = {
               "Can you say what the {K} costs?", "Find the price of the {K}.",
               "I want to buy the {K}. How many coins does it cost?", "{K}: what does it cost?"],
 }
+# None: a relation with a made-up name. Words are harder to carry than digits.
+TRAINED = ("code", "owner", "owner", "place", "place", "price", None, None, None)
 PREFIXES = ["please ", "tell me: ", "now: ", "hello. ", "quickly: ", "one more question: ",
             "I want to know this: ", "think of the text: ", "another one: ", "OK, "]
 
@@ -101,15 +103,27 @@ def _coined_form(rng):
     asked = [f"What is the {word} of the {{K}}?", f"Which {word} does the {{K}} have?",
              f"Tell me the {word} of the {{K}}.", f"Name the {word} of the {{K}}.",
              f"{{K}}: which {word}?", f"The {{K}} has which {word}?"]
-    kept = rng.sample(said, rng.randint(1, 3))
+    said += [needle_frames.coined(rng, word) for _ in range(len(said))]
+    kept = rng.sample(said, rng.randint(1, 4))
     return {"fact": f"The {word} of the {{K}} is {{V}}.", "said": kept, "asked": asked}
+
+
+# Of the frames that a text of training draws from: composed ones, and those of one text in four,
+# whose facts tell the value first and last in turn.
+COMPOSED = 24
+BOTH_ORDERS = 0.25
 
 
 def _training_form(rng, form):
     spec = FORMS[form]
     said = spec["said"][0] + MORE_SAID[form]
-    if rng.random() < 0.4:  # all facts in one wording or two
-        said = rng.sample(said, rng.randint(1, 2))
+    drawn = rng.random()
+    if drawn < BOTH_ORDERS:
+        said = needle_frames.both_orders(rng, form)
+    elif drawn < 0.8:
+        said += [needle_frames.frame(rng, form) for _ in range(COMPOSED)]
+        if drawn < 0.5:  # all facts in one wording or two
+            said = rng.sample(said, rng.randint(1, 2))
     return {"fact": spec["fact"], "said": said, "asked": spec["asked"][0] + MORE_ASKED[form]}
 
 
@@ -185,7 +199,7 @@ def _table(rng, count, make_key, make_value):
 
 def _training_table(rng, count, form):
     table = _table(rng, count, lambda: _training_key(rng), lambda: _training_value(rng, form))
-    if rng.random() < 0.5:
+    if rng.random() < 0.65:
         return dict(zip(table, pools.alike(rng, list(table.values()))))
     return table
 
@@ -202,7 +216,7 @@ def _question(rng, wordings, keys):
 def _train(rng, tokens, facts, distractors, thinking):
     """Like generate's held-out half, in more wordings and with many questions about one text:
     a long text costs as much as all of its questions."""
-    form = rng.choice(("code", "code", "owner", "owner", "place", "price", None, None))
+    form = rng.choice(TRAINED)
     spec = _training_form(rng, form) if form else _coined_form(rng)
     table = _training_table(rng, facts + distractors, form)
     told = [rng.choice(spec["said"]).format(K=key, V=value) for key, value in table.items()]

@@ -97,8 +97,9 @@ def coined(rng):
 
 def alike(rng, words):
     """Training words, some of them with the first letters of one another: whoever copies one must
-    not go on with the rest of another. Words stay different, and of training."""
-    stems = [word[:rng.randint(2, 3)] for word in rng.sample(words, min(len(words), 3))]
+    not go on with the rest of another. Words stay different, and of training. One letter is often
+    a token of its own."""
+    stems = [word[:rng.randint(1, 3)] for word in rng.sample(words, min(len(words), 3))]
     out = []
     for word in words:
         stem = rng.choice(stems)

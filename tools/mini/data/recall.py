@@ -9,6 +9,11 @@ from .sample import chat
 
 FORMS = ["{K}: {V}", "{K} = {V}", "{K} -> {V}", "{V} <- {K}", "{V} ({K})", "{K} {V}", "{K} is {V}",
          "{V} for {K}", "the {K} has {V}", "{V} is from {K}", "{K}, {V}", "give {V} to {K}"]
+# Of training alone: the value first. A word that stands before its key is the hardest to copy.
+VALUE_FIRST = ["{V} <- {K}", "{V} ({K})", "{V} for {K}", "{V} is from {K}", "give {V} to {K}",
+               "{V} of {K}", "in {V} is {K}", "{V} has {K}", "{V} and {K}", "{V} {K}",
+               "to {V} goes {K}", "{V} / {K}", "by {V}: {K}", "at {V} they keep {K}",
+               "{V} was given {K}", "{V}, they say, is with {K}", "from {V} came {K}"]
 ASKS = ["{K}?", "What is {K}?", "{K}", "And {K}?", "Tell me {K}.", "Look up {K}.", "{K}, please."]
 BACK = ["Which one has {V}?", "{V} is whose?", "Who has {V}?", "Where is {V}?"]
 HEADS = ["", "", "Here is a list.\n", "Remember:\n", "List:\n", "Some pairs: "]
@@ -36,15 +41,15 @@ def _pairs(rng, split, count):
             key = f"{rng.choice(few)} {key}" if rng.random() < 0.5 else f"{key} {rng.choice(few)}"
         if key not in table and value not in table.values():
             table[key] = value
-    if split == "train" and rng.random() < 0.4:
+    if split == "train" and rng.random() < 0.6:
         return dict(zip(table, pools.alike(rng, list(table.values()))))
     return table
 
 
-def _listed(rng, table):
+def _listed(rng, table, split):
     if rng.random() < 0.15:
         return json.dumps(table)
-    form = rng.choice(FORMS)
+    form = rng.choice(VALUE_FIRST if split == "train" and rng.random() < 0.5 else FORMS)
     texts = [form.format(K=key, V=value) for key, value in table.items()]
     return rng.choice(("\n", "; ", ". ", ", ")).join(texts)
 
@@ -72,7 +77,7 @@ def generate(rng, split):
     if shape < 0.25:
         return _repeat(rng, split) if shape < 0.08 else _as_json(rng, split)
     table = _pairs(rng, split, rng.choice((3, 6, 12, 24, 40)))
-    turns, head = [], rng.choice(HEADS) + _listed(rng, table) + "\n\n"
+    turns, head = [], rng.choice(HEADS) + _listed(rng, table, split) + "\n\n"
     for key in rng.sample(list(table), min(len(table), rng.choice((1, 5, 10, 20)))):
         value = table[key]
         if rng.random() < 0.25:

@@ -5,7 +5,7 @@ A function is a verb and a noun with one to four parameters of different kinds.
 """
 from dataclasses import dataclass
 
-from . import filler, pools
+from . import filler, pools, quoted
 
 
 @dataclass
@@ -23,6 +23,8 @@ def _town(rng, split):
 
 
 def _title(rng, split):
+    if split == "train" and rng.random() < 0.5:
+        return quoted.title(rng)
     adjectives = filler.ADJECTIVES["train"] + pools.COLOURS["train"]
 
     def make():
@@ -31,6 +33,8 @@ def _title(rng, split):
 
 
 def _message(rng, split):
+    if split == "train" and rng.random() < 0.6:
+        return quoted.sentence(rng)
     text = filler.sentence(rng, split)
     return text[:-1] if rng.random() < 0.3 else text
 
@@ -51,6 +55,8 @@ def _street(rng, split):
 
 
 def _list(rng, split):
+    if split == "train" and rng.random() < 0.5:
+        return quoted.names(rng)
     return [plural for _, plural in pools.things(rng, split, rng.randint(2, 4))]
 
 

@@ -96,14 +96,20 @@ def _functions(rng, split, count):
     return found
 
 
+# How many calls a request wants, and how often the same function is called again.
+SHAPES = {"train": ("one", "one", "same", "same", "two", "two"),
+          "heldout": ("one", "one", "same", "two")}
+REPEATS = {"train": (1, 2, 2), "heldout": (1, 1, 2)}
+
+
 def _wanted(rng, split, functions):
     """(request in words, calls)."""
     first = functions[0]
     arguments = _arguments(rng, split, first)
     request, calls = _request(rng, first, arguments), [_call(first, arguments)]
-    shape = rng.choice(("one", "one", "same", "two"))
+    shape = rng.choice(SHAPES[split])
     if shape == "same":
-        for index in range(rng.choice((1, 1, 2))):
+        for index in range(rng.choice(REPEATS[split])):
             other = _arguments(rng, split, first)
             if other != arguments and _phrases(rng, first, other):
                 request += rng.choice(JOINTS[split]).format(_phrases(rng, first, other))

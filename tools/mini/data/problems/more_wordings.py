@@ -40,7 +40,11 @@ MORE = {
         "{B} receives {n} of them."],
     "double": [
         "{p} gets the same number of {o} once more.", "twice as many {o} are there now.",
-        "for every one of the {o} {A} gets another.", "{A} now has double the number."],
+        "for every one of the {o} {A} gets another.", "{A} now has double the number.",
+        "{A} collects as many {o} as {p} has so far.", "{p} is given as many {o} as {p} has.",
+        "{A} picks up as many {o} as {p} has in {h} hands.", "{A} receives just as many {o} again.",
+        "{A} makes as many {o} as there are already.", "as many {o} as {A} has come on top.",
+        "{A} discovers just as many {o} as {p} owns."],
     "grow": [
         "there are {k} times as many {o} now.", "{A} makes {k} times as many {o} out of them.",
         "soon the {o} are {k} times as many."],
@@ -98,7 +102,9 @@ MORE = {
         "take {k} times what {A} has, and you get what {B} has."],
     "twice": [
         "{B} owns twice as many {o} as {A}.", "{B} has two {o} for each one that {A} has.",
-        "{B} has twice the number of {o} that {A} has.", "the {o} of {B} are double those of {A}."],
+        "{B} has twice the number of {o} that {A} has.", "the {o} of {B} are double those of {A}.",
+        "{B} has double of what {A} has.", "what {A} has, {B} has twice.",
+        "double the {o} of {A} and you get those of {B}."],
     "half as": [
         "{B} owns half as many {o} as {A}.", "{A} has twice as many {o} as {B}.",
         "the {o} of {B} are half as many as those of {A}.", "{B} has one half of what {A} has."],
@@ -130,7 +136,11 @@ MORE = {
         "then {A} buys a {s} at {c} {u}.", "{p} spends {c} {u} on a {s}."],
     "discount": [
         "the seller takes {n} {u} off.", "{A} saves {n} {u} with a card.",
-        "today everything together is {n} {u} cheaper.", "{n} {u} are taken off the price."],
+        "today everything together is {n} {u} cheaper.", "{n} {u} are taken off the price.",
+        "the sum goes down by {n} {u}.", "the total falls by {n} {u}.",
+        "the bill is {n} {u} lower than that.", "the whole price drops by {n} {u}.",
+        "the seller lowers the total by {n} {u}.", "from the total {n} {u} are taken off.",
+        "there is a discount of {n} {u} on the total.", "{n} {u} less are asked for all of it."],
     "cost?": [
         "how many {u} is that in all?", "what must {A} pay in {u}?",
         "how many {u} does all of it cost?", "how much money does {A} spend?",
@@ -206,10 +216,18 @@ MORE = {
         "there are {k} shelves of {n} {o} each."],
     "damaged": [
         "{n} of them are lost.", "{A} gives away {n} of the {o}.", "{n} of the {o} break.",
-        "a dog takes {n} of the {o}.", "{n} {o} cannot be found."],
+        "a dog takes {n} of the {o}.", "{n} {o} cannot be found.",
+        "{A} sees that {n} {o} are gone.", "{A} notices that {n} of the {o} are broken.",
+        "it turns out that {n} {o} have been lost.", "{A} hears that {n} of them were stolen.",
+        "{A} finds {n} of the {o} broken and drops them.", "{A} misses {n} {o}.",
+        "{A} looks for {n} {o} and does not find them.", "somebody says that {n} {o} are gone.",
+        "{A} finds out that {n} of them have been taken.", "as {A} sees, {n} {o} are not there."],
     "loose": [
         "{n} {o} come on top.", "{A} brings {n} more {o}.", "{n} {o} without a box are there too.",
-        "then {n} {o} are put to them."],
+        "then {n} {o} are put to them.", "{A} finds that {n} more {o} are there.",
+        "{A} sees that there are {n} {o} more.", "it turns out that {n} {o} were forgotten, and "
+        "they come on top.", "{A} finds {n} more {o} under the table.",
+        "loose ones, {n} in all, are put to the {o}."],
     "repack?": [
         "{A} fills bags with {k} {o} each. How many bags is that?",
         "one bag takes {k} {o}. How many bags does {A} need for all?",
@@ -265,7 +283,9 @@ MORE = {
         "what was the age of {A} before {n} years?", "go back {n} years. How old was {A} then?"],
     "age sum?": [
         "what is the total of their ages?", "add up all ages. What do you get?",
-        "how many years old are they in all?"],
+        "how many years old are they in all?", "what do all of the ages make together?",
+        "to what number do their ages sum up?", "if you add their ages, what is the result?",
+        "taken together, how many years have they lived?"],
 
     "length": [
         "{A} has a book with {n} pages.", "a book of {n} pages lies before {A}.",
