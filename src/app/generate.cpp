@@ -180,7 +180,7 @@ void add_prompt_rows(OptionTable& t, GenerateOptions& o) {
   t.text("--system", o.system, "TEXT", "A system message before it.");
   t.toggle("--no-thinking", o.no_thinking, "Asks the chat format to leave out the thinking.");
   t.section("Answer");
-  t.integer("--max-new-tokens", o.max_new_tokens, 0, INT32_MAX, "Tokens at most.");
+  t.integer("--max-new-tokens --max-tokens", o.max_new_tokens, 0, INT32_MAX, "Tokens at most.");
   t.number("--temperature", o.temperature, -1, 1000, "0: greedy; -1: the checkpoint's.");
   t.number("--top-p", o.top_p, -1, 1, "-1: the checkpoint's.");
   t.integer("--top-k", o.top_k, -1, INT32_MAX, "-1: all; 0: the checkpoint's.");

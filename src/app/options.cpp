@@ -34,6 +34,8 @@ void add_checkpoint_rows(OptionTable& t, ServeOptions& o, Scope scope) {
   t.integer("--threads", o.threads, 0, 1024, "CPU threads; 0: one for each core.");
   t.choice("--precision", o.precision, {"default", "reference"},
            "default: as the checkpoint was made to be served. reference: fp32 throughout.");
+  t.toggle("--batch-invariant --enable-deterministic-inference", o.batch_invariant,
+           "Accepted; on a CPU a request's bits never depend on its batch, chunks or prefix hits.");
   if (engine) {
     t.integer("--context-length", o.context_length, 0, kMany,
               "Tokens of prompt and answer together; 0: the model's.");
@@ -96,7 +98,8 @@ void add_server_rows(OptionTable& t, ServeOptions& o) {
   t.integer("--port", o.port, 0, 65535, "TCP port; 0: any free one.");
   t.text("--served-model-name", o.served_model_name, "NAME",
          "Shown by /v1/models; the model path where none is given.");
-  t.text("--api-key", o.api_key, "KEY", "Every route but /health and /metrics then asks for it.");
+  t.text("--api-key", o.api_key, "KEY",
+         "Every route but /health, /health_generate and /metrics then asks for it.");
   t.text("--admin-api-key", o.admin_api_key, "KEY", "Asked for by /flush_cache and /server_info.");
   t.choice("--reasoning-parser", o.reasoning_parser, with_none(text::reasoning_parser_names()),
            "Splits the thinking off into reasoning_content.");

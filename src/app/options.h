@@ -17,7 +17,8 @@ struct ServeOptions {
   std::string device = "cpu";
   int64_t threads = 0;  // 0: one for each core
   std::string precision = "default";
-  int64_t context_length = 0;  // 0: the model's
+  bool batch_invariant = false;  // the CPU backend is, asked or not
+  int64_t context_length = 0;    // 0: the model's
   bool trust_remote_code = false;
   int64_t tp_size = 1;
   int64_t dp_size = 1;
