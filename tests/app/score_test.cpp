@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
+#include <map>
 
 #include "base/json.h"
+#include "base/mapped_file.h"
 #include "model/safetensors.h"
 #include "testing/loaded_fixture.h"
 #include "testing/paths.h"
@@ -77,24 +78,64 @@ class Score : public ::testing::Test {
   const std::string cases_;
 };
 
-TEST_F(Score, WritesWhatTheReferenceFound) {
-  const SafetensorsFile out =
-      scored("--precision reference --dump hidden,topk --chunk 16 --page-size 5 --threads 1");
+// Every reference checkpoint, in pages and chunks of odd sizes.
+class ScoreFixtures : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ScoreFixtures, WritesWhatTheReferenceFound) {
+  const testing::TempFolder folder;
+  const Expected expected(GetParam());
+  const std::string path = folder.file("out.safetensors");
+  const auto result = testing::run_program(fmt::format(
+      "{} score --model-path {} --input {} --output {} --precision reference "
+      "--dump hidden,topk --chunk 16 --page-size 5 --threads 1",
+      WINNOW_PROGRAM, testing::data_path(GetParam()), write_cases(folder, expected), path));
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const SafetensorsFile out(path);
+  size_t num_topk = 0;
   for (int n = 0; n < kCases; ++n) {
     const std::string prefix = fmt::format("case{}.", n);
     for (const char* name : {"logits", "hidden"}) {
-      EXPECT_LE(worst_difference(read<float>(out, prefix + name), expected_.floats(prefix + name)),
+      EXPECT_LE(worst_difference(read<float>(out, prefix + name), expected.floats(prefix + name)),
                 2e-4f)
           << prefix << name;
     }
-    for (int layer = 0; layer < 4; ++layer) {
+    for (int layer = 0; layer < 8; ++layer) {
       const std::string topk = fmt::format("{}topk.layer{}", prefix, layer);
-      if (!expected_.has(topk)) continue;
+      if (!expected.has(topk)) continue;
+      ++num_topk;
       const auto got = read<int32_t>(out, topk);
-      const auto want = expected_.ints(topk);
+      const auto want = expected.ints(topk);
       EXPECT_TRUE(std::equal(got.begin(), got.end(), want.begin(), want.end())) << topk;
     }
   }
+  EXPECT_EQ(out.tensors().size(), 2 * kCases + num_topk);  // and nothing else
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    ScoreFixtures,
+    ::testing::Values("tiny_v32", "tiny_glm", "tiny_glm52", "tiny_v3", "wide_glm_bf16"),
+    [](const auto& info) { return std::string(info.param); });
+
+// The trace is JSON that a viewer of Chrome traces takes, with the phases and ops of every step.
+TEST_F(Score, WritesATraceOfItsSteps) {
+  const std::string path = folder_.file("trace.json");
+  const auto result = run("--chunk 16 --threads 1 --trace " + path);
+  ASSERT_EQ(result.exit_code, 0) << result.output;
+  const auto parsed = json::parse(read_file(path));
+  ASSERT_TRUE(parsed.ok());
+  std::map<std::string, int> spans;
+  for (const json::Value& event : parsed.value().find("traceEvents")->as_array()) {
+    EXPECT_EQ(event.find("ph")->as_string(), "X");
+    EXPECT_TRUE(event.find("ts")->is_number());
+    EXPECT_GE(event.find("dur")->as_number(), 0);
+    EXPECT_TRUE(event.find("pid")->is_number() && event.find("tid")->is_number());
+    ++spans[event.find("name")->as_string()];
+  }
+  // Cases of 1, 5, 8, 9, 17, 40 and 70 tokens are 1 + 1 + 1 + 1 + 2 + 3 + 5 chunks of 4 layers.
+  EXPECT_EQ(spans["sparse_mla"], 14 * 4);
+  EXPECT_EQ(spans["moe"], 14 * 3);
+  EXPECT_EQ(spans["select_tokens"], 14 * 2);  // two of the layers share
 }
 
 // The same flags as serve's name the cache.

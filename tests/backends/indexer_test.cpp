@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -422,6 +423,46 @@ TEST(CpuIndexer, KeysAreNormalisedRotatedAndStored) {
       for (const double v : cache.read(slot)) ASSERT_TRUE(std::isnan(v));
     }
   }
+}
+
+// B07: head weights of 1.001 and 1 are equal in bf16; the ranking must be that of fp32, although
+// the lower position would win a tie.
+TEST(CpuIndexer, HeadWeightsKeepTheirFp32Digits) {
+  const auto backend = prepared_cpu(1);
+  const int heads = 2, dim = 4;
+  const PagedRows rows = make_paged_rows({{0, 2}}, 4, 0, 1);
+  const ops::BatchRows view = rows.view();
+  const StoredWeight proj = [] {
+    StoredWeight weight = make_weight(DType::kF32, 2, 1, 1);
+    const float values[] = {1.0f, 1.001f};
+    std::memcpy(weight.bytes.data(), values, sizeof values);
+    return weight;
+  }();
+  const std::vector<float> x = {1.0f, 1.0f};  // [2 rows, 1]
+  std::vector<float> gates(4);
+  backend->linear({2, x.data(), proj.view(), false, true, gates.data()});
+  EXPECT_EQ(gates, (std::vector<float>{1.0f, 1.001f, 1.0f, 1.001f}));
+  // No rotation here, and head h meets key h alone.
+  std::vector<float> q(2 * heads * dim, 0.0f);
+  for (int t = 0; t < 2; ++t) q[t * 8 + 2] = q[t * 8 + 4 + 3] = 1.0f;
+  const std::vector<float> cos(2, 1.0f), sin(2, 0.0f);
+  std::vector<float> query(q.size()), head_weights(4);
+  backend->index_query({&view,
+                        q.data(),
+                        gates.data(),
+                        {cos.data(), sin.data(), 2},
+                        {true, false, false, ops::IndexFormat::kF32},
+                        heads,
+                        dim,
+                        query.data(),
+                        head_weights.data()});
+  IndexKeyBytes cache({layout::IndexKeyLayout::kF32, dim, 4}, rows.num_pages, 0);
+  cache.write(rows.slot(0, 0), {0, 0, 1, 0});
+  cache.write(rows.slot(0, 1), {0, 0, 0, 1});
+  std::vector<int32_t> slots(2), lens(2);
+  backend->select_tokens({&view, query.data(), ops::IndexFormat::kF32, head_weights.data(), heads,
+                          cache.view(cache.bytes.data()), 1, slots.data(), lens.data()});
+  EXPECT_EQ(slots[1], rows.slot(0, 1));
 }
 
 // B05: a LayerNorm, so a constant added to the input vanishes; the bias shows; eps matters.

@@ -11,7 +11,7 @@
 namespace winnow::testing {
 
 LoadedFixture::LoadedFixture(const std::string& name, const FixtureOptions& options) {
-  const std::string path = data_path(name);
+  const std::string path = name.starts_with('/') ? name : data_path(name);
   config = model::load_config(path);
   numerics = model::choose_numerics(config, options.precision, options.latent_layout,
                                     options.index_key_layout);

@@ -26,7 +26,7 @@ struct FixtureOptions {
 
 class LoadedFixture {
  public:
-  // name: a folder of tests/data.
+  // name: a folder of tests/data, or an absolute path.
   explicit LoadedFixture(const std::string& name, const FixtureOptions& options = {});
 
   // Runs the slices as one step and returns the logits of every row, [rows, vocab_size].
