@@ -30,7 +30,8 @@ OptionTable one_option_table(OneOptions& o) {
   t.text("--base-url", o.base_url, "URL", "http://HOST:PORT/PATH in place of the two.");
   t.section("Request");
   t.text("--prompt", o.send.prompt, "TEXT", "Asks for a FastAPI server where none is given.");
-  t.integer("--max-new-tokens --max-tokens", o.send.max_new_tokens, 0, INT32_MAX, "Tokens at most.");
+  t.integer("--max-new-tokens --max-tokens", o.send.max_new_tokens, 0, INT32_MAX,
+            "Tokens at most.");
   t.number("--temperature", o.send.temperature, 0, 1000, "0: greedy.");
   t.number("--frequency-penalty", o.send.frequency_penalty, -2, 2, "As in requests.");
   t.number("--presence-penalty", o.send.presence_penalty, -2, 2, "As in requests.");
