@@ -8,6 +8,7 @@
 
 #include "testing/sanitizers.h"
 #include "testing/serving_fixture.h"
+#include "testing/stream_group.h"
 
 namespace winnow {
 namespace {
@@ -244,20 +245,20 @@ std::map<std::string, double> parse_metrics(const std::string& text) {
   return out;
 }
 
-// B113
-TEST(ServingFaults, MetricsAddUpAndCountersNeverFall) {
-  ServingOptions options;
-  options.engine.num_pages = 600;
-  ServingFixture serving(
-      [](const engine::GenerateRequest& request) {
-        return text_script(std::string(request.prompt_ids[0] % 20, 'x'), {1, 3, 2});
-      },
-      options);
-  serving.executor().set_step_delay_ns(20'000);
-  std::atomic<bool> done{false};
-  std::thread scraper([&] {
+// Reads /metrics again and again: no value is below zero, no counter ever falls.
+class Scraper {
+ public:
+  explicit Scraper(ServingFixture& serving) : thread_([this, &serving] { scrape(serving); }) {}
+  ~Scraper() { stop(); }
+  void stop() {
+    done_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void scrape(ServingFixture& serving) {
     std::map<std::string, double> last;
-    while (!done) {
+    while (!done_) {
       auto now = parse_metrics(serving.get("/metrics").body);
       for (const auto& [name, value] : now) {
         EXPECT_GE(value, 0) << name;
@@ -271,7 +272,33 @@ TEST(ServingFaults, MetricsAddUpAndCountersNeverFall) {
       last = std::move(now);
       serving.get("/health");
     }
-  });
+  }
+
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+// A sample of what parse_metrics found, by its name and one label besides the model's.
+double sample(const std::map<std::string, double>& metrics,
+              const std::string& name,
+              const std::string& label = "") {
+  const std::string labels = label.empty() ? "" : "," + label;
+  const std::string key = fmt::format("sglang:{}{{model_name=\"default\"{}}}", name, labels);
+  EXPECT_EQ(metrics.count(key), 1u) << key;
+  return metrics.count(key) > 0 ? metrics.at(key) : -1;
+}
+
+// B113
+TEST(ServingFaults, MetricsAddUpAndCountersNeverFall) {
+  ServingOptions options;
+  options.engine.num_pages = 600;
+  ServingFixture serving(
+      [](const engine::GenerateRequest& request) {
+        return text_script(std::string(request.prompt_ids[0] % 20, 'x'), {1, 3, 2});
+      },
+      options);
+  serving.executor().set_step_delay_ns(20'000);
+  Scraper scraper(serving);
   std::mt19937 random(5);
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
@@ -295,15 +322,11 @@ TEST(ServingFaults, MetricsAddUpAndCountersNeverFall) {
     prompt_tokens += at(reply.json(), "meta_info.prompt_tokens").as_integer();
     completion_tokens += at(reply.json(), "meta_info.completion_tokens").as_integer();
   }
-  done = true;
-  scraper.join();
+  scraper.stop();
   EXPECT_TRUE(serving.quiet());
   const auto end = parse_metrics(serving.get("/metrics").body);
-  auto value = [&](std::string name, std::string label = "") {
-    const std::string labels = label.empty() ? "" : "," + label;
-    const std::string key = fmt::format("sglang:{}{{model_name=\"default\"{}}}", name, labels);
-    EXPECT_EQ(end.count(key), 1u) << key;
-    return end.count(key) > 0 ? end.at(key) : -1;
+  const auto value = [&](const char* name, const std::string& label = "") {
+    return sample(end, name, label);
   };
   double finished = 0;
   for (const char* reason : {"stop", "length", "abort", "error"}) {
@@ -318,6 +341,43 @@ TEST(ServingFaults, MetricsAddUpAndCountersNeverFall) {
   EXPECT_EQ(value("num_running_reqs"), 0);
   EXPECT_EQ(value("num_queue_reqs"), 0);
   EXPECT_EQ(value("token_usage"), 0);
+}
+
+// B113: those that leave are counted as such, and what a preempted sequence computes twice is
+// counted once.
+TEST(ServingFaults, MetricsOverAbortsAndPreemptions) {
+  constexpr int kStay = 20, kLeave = 20, kTokens = 60;
+  ServingOptions options;
+  options.engine.num_pages = 24;  // of 16 tokens: room for four of the answers
+  ServingFixture serving(text_script(std::string(100, 'x')), options);
+  const std::string request =
+      request_text("POST", "/v1/completions",
+                   fmt::format(R"({{"prompt":"Hello","stream":true,"max_tokens":{}}})", kTokens));
+  Scraper scraper(serving);
+  serving.executor().stall();
+  testing::StreamGroup stay(serving.port(), kStay, request);
+  testing::StreamGroup leave(serving.port(), kLeave, request);
+  ASSERT_TRUE(eventually([&] { return serving.api().live.size() == kStay + kLeave; }));
+  for (int i = 0; i < kLeave; ++i) leave.close(i);
+  ASSERT_TRUE(eventually([&] { return serving.http().stats().clients_gone == kLeave; }));
+  serving.executor().release();
+  ASSERT_TRUE(stay.read_all());
+  scraper.stop();
+  EXPECT_TRUE(serving.quiet());
+  const int64_t preemptions = serving.engine().stats().preemptions;
+  EXPECT_GT(preemptions, 0);
+  const auto end = parse_metrics(serving.get("/metrics").body);
+  EXPECT_EQ(sample(end, "num_retracted_reqs_total"), preemptions);
+  EXPECT_EQ(sample(end, "num_requests_total", "is_streaming=\"true\""), kStay + kLeave);
+  EXPECT_EQ(sample(end, "num_finished_requests_total", "reason=\"length\""), kStay);
+  EXPECT_EQ(sample(end, "num_finished_requests_total", "reason=\"abort\""), kLeave);
+  EXPECT_EQ(sample(end, "num_aborted_requests_total"), kLeave);
+  const double tokens = sample(end, "generation_tokens_total");
+  EXPECT_GE(tokens, kStay * kTokens);
+  EXPECT_LE(tokens,
+            kStay * kTokens + kLeave);  // at most the step that was held, of those that left
+  EXPECT_EQ(sample(end, "num_running_reqs"), 0);
+  EXPECT_EQ(sample(end, "num_queue_reqs"), 0);
 }
 
 }  // namespace
