@@ -379,9 +379,10 @@ void bench_writes(Context& context, int32_t num_rows) {
   const int64_t pages = std::max(1024, num_rows / kPage * 2);
   const auto report = [&](const char* name, double bytes,
                           const std::function<void(cudaStream_t)>& call) {
+    const std::string full = std::string(name) + "_" + std::to_string(num_rows);
+    if (!context.wants(full)) return;
     const float us = us_in_graph([&](cudaStream_t s, int) { call(s); }, 20);
-    context.record(std::string(name) + "_" + std::to_string(num_rows),
-                   {.graph_us = us, .bytes = bytes});
+    context.record(full, {.graph_us = us, .bytes = bytes});
   };
   for (const LatentLayout latent : {LatentLayout::kBf16_1152, LatentLayout::kFp8_656,
                                     LatentLayout::kFp8_644, LatentLayout::kFp8_576}) {

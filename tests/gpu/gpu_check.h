@@ -38,10 +38,13 @@ struct Context {
   bool bench = false;              // time as well
   bool bench_only = false;         // no checks
   FILE* receipt = nullptr;         // one JSON object a line, or null
+  std::vector<std::string> only;   // time the cases whose name has one of these; empty: all
   std::vector<std::string> timed;  // names of the cases that record has seen
   int failures = 0;
   int checks = 0;
 
+  // Is the case of this name to be timed?
+  bool wants(const std::string& name) const;
   // Counts, prints what failed, writes the receipt line.
   void expect(bool ok, const std::string& name, const std::string& detail);
   // Prints a line of time, rate and part of the floor; writes the receipt line.

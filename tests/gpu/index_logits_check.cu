@@ -252,6 +252,9 @@ struct BenchCase {
 };
 
 void bench(Context& context, const BenchCase& b) {
+  const std::string name = std::string(b.decode ? "decode_" : "prefill_") + std::to_string(b.rows) +
+                           "x" + std::to_string(b.tokens) + "_h" + std::to_string(b.heads);
+  if (!context.wants("index_logits_" + name) && !context.wants("index_logits_topk_" + name)) return;
   const int64_t pages_a_seq = b.tokens / kPage, seqs = b.decode ? b.rows : 1;
   const auto num_pages = static_cast<int32_t>(pages_a_seq * seqs);
   DeviceArray<uint8_t> keys(static_cast<size_t>(num_pages * kKeys.page_bytes()));
@@ -320,8 +323,6 @@ void bench(Context& context, const BenchCase& b) {
                          .flops = 2 * tokens * b.heads * kDim,
                          .bytes = 132.0 * static_cast<double>(b.tokens * seqs) + 4 * tokens,
                          .e4m3 = true};
-  const std::string name = std::string(b.decode ? "decode_" : "prefill_") + std::to_string(b.rows) +
-                           "x" + std::to_string(b.tokens) + "_h" + std::to_string(b.heads);
   context.record("index_logits_" + name, logits_rate);
   Rate both_rate = logits_rate;
   both_rate.us = us_both;

@@ -1,5 +1,6 @@
-// winnow_gpu_check [--small] [--bench | --bench-only] [--rivals SCRIPT] [--json FILE] [name ...]:
-// runs the named checks (a prefix is enough), or all. Exit status 1 when any failed.
+// winnow_gpu_check [--small] [--bench | --bench-only] [--only TEXT]... [--rivals SCRIPT]
+// [--json FILE] [name ...]: runs the named checks (a prefix is enough), or all; --only: times the
+// cases that have TEXT in their name. Exit status 1 when any failed.
 #include <algorithm>
 #include <cstring>
 
@@ -23,6 +24,12 @@ const std::vector<Check> kChecks = {
     {"portable_index_logits", check_portable_index_logits},
     {"select_tokens", check_select_tokens},
 };
+
+bool Context::wants(const std::string& name) const {
+  return only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& text) {
+           return name.find(text) != std::string::npos;
+         });
+}
 
 void Context::expect(bool ok, const std::string& name, const std::string& detail) {
   ++checks;
@@ -99,6 +106,8 @@ int main(int argc, char** argv) {
       context.bench = context.bench_only = true;
     } else if (std::strcmp(argv[i], "--rivals") == 0 && i + 1 < argc) {
       rivals = argv[++i];
+    } else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+      context.only.emplace_back(argv[++i]);
     } else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
       context.receipt = std::fopen(argv[++i], "w");
     } else {

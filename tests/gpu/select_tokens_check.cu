@@ -194,6 +194,10 @@ void check_graph(Context& context, Batch& b, const std::vector<int32_t>& other_t
 
 void bench_select(
     Context& context, int32_t rows, int64_t tokens, int32_t heads, bool decode, int64_t budget) {
+  const std::string name = "select_tokens_" + std::to_string(rows) + "x" + std::to_string(tokens) +
+                           "_h" + std::to_string(heads) + "_" + std::to_string(budget >> 20) +
+                           "MiB";
+  if (!context.wants(name)) return;
   std::vector<int32_t> row_tokens, seqs;
   for (int32_t t = 0; t < rows; ++t) {
     row_tokens.push_back(static_cast<int32_t>(tokens) - (decode ? 0 : rows - 1 - t));
@@ -211,14 +215,12 @@ void bench_select(
   const float graph = us_in_graph([&](cudaStream_t stream, int) { call(stream); }, decode ? 20 : 1);
   double seen = 0;
   for (const int32_t n : row_tokens) seen += n;
-  context.record("select_tokens_" + std::to_string(rows) + "x" + std::to_string(tokens) + "_h" +
-                     std::to_string(heads) + "_" + std::to_string(budget >> 20) + "MiB",
-                 {.us = us,
-                  .graph_us = graph,
-                  .flops = 2 * seen * heads * 128,
-                  .bytes = 132.0 * static_cast<double>(tokens) * (decode ? rows : 1),
-                  .e4m3 = true,
-                  .note = std::to_string(bytes >> 20) + " MiB of workspace"});
+  context.record(name, {.us = us,
+                        .graph_us = graph,
+                        .flops = 2 * seen * heads * 128,
+                        .bytes = 132.0 * static_cast<double>(tokens) * (decode ? rows : 1),
+                        .e4m3 = true,
+                        .note = std::to_string(bytes >> 20) + " MiB of workspace"});
 }
 
 }  // namespace

@@ -10,6 +10,8 @@ namespace {
 using namespace mla;
 
 void time_case(const Case& c, Context& context, bool invariant = false) {
+  const std::string name = "sparse_mla " + describe(c) + (invariant ? " invariant" : "");
+  if (!context.wants(name)) return;
   Data d = make_data(c, 5, false);
   const SparseMlaPlan plan = make_plan(c, invariant);
   DeviceArray<uint8_t> workspace(plan.workspace_bytes);
@@ -35,13 +37,12 @@ void time_case(const Case& c, Context& context, bool invariant = false) {
     std::snprintf(note + std::strlen(note), sizeof note - std::strlen(note),
                   ", %d groups share, found in %.1f us", groups, union_us);
   }
-  context.record("sparse_mla " + describe(c) + (invariant ? " invariant" : ""),
-                 {.us = us,
-                  .graph_us = graph_us,
-                  .flops = flops,
-                  .bytes = slots * per_token + c.rows * (c.heads * 2176.0 + 4.0 * c.topk),
-                  .e4m3 = c.layout == LatentLayout::kFp8_576,
-                  .note = note});
+  context.record(name, {.us = us,
+                        .graph_us = graph_us,
+                        .flops = flops,
+                        .bytes = slots * per_token + c.rows * (c.heads * 2176.0 + 4.0 * c.topk),
+                        .e4m3 = c.layout == LatentLayout::kFp8_576,
+                        .note = note});
 }
 
 }  // namespace

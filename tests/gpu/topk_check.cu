@@ -158,6 +158,8 @@ void check_case(
 }
 
 void bench_topk(Context& context, int32_t rows, int64_t tokens) {
+  const std::string name = "topk_" + std::to_string(rows) + "x" + std::to_string(tokens);
+  if (!context.wants(name)) return;
   std::vector<float> some(size_t{1} << 20);
   for (size_t i = 0; i < some.size(); ++i) some[i] = normal(static_cast<uint32_t>(i));
   DeviceArray<float> logits(static_cast<size_t>(rows * tokens));
@@ -188,7 +190,7 @@ void bench_topk(Context& context, int32_t rows, int64_t tokens) {
   const float us = median_us_cold(call);
   const float warm =
       us_in_graph([&](cudaStream_t stream, int) { call(stream); }, rows > 100 ? 2 : 20);
-  context.record("topk_" + std::to_string(rows) + "x" + std::to_string(tokens),
+  context.record(name,
                  {.us = us, .graph_us = warm, .bytes = 4.0 * rows * static_cast<double>(tokens)});
 }
 
