@@ -18,6 +18,7 @@ namespace {
 
 struct OpsOptions {
   std::vector<std::string> cases;
+  std::vector<std::string> only;
   std::string json;
   std::string rivals;
 };
@@ -34,6 +35,9 @@ void run_ops(const OpsOptions& options) {
         program.string(), kProgram);
   }
   std::vector<std::string> arguments = {program.string(), "--bench-only"};
+  for (const std::string& text : options.only) {
+    arguments.insert(arguments.end(), {"--only", text});
+  }
   if (!options.json.empty()) arguments.insert(arguments.end(), {"--json", options.json});
   if (!options.rivals.empty()) arguments.insert(arguments.end(), {"--rivals", options.rivals});
   arguments.insert(arguments.end(), options.cases.begin(), options.cases.end());
@@ -58,6 +62,8 @@ Command bench_ops_command() {
                 "sparse_mla, cache_writes, topk, index_logits, select_tokens (a prefix is "
                 "enough); default: all");
   t.section("Ops");
+  t.texts("--only", state->options.only, "TEXT",
+          "Time only the cases that have TEXT in their name, e.g. \"rows 16 heads 64\".");
   t.text("--json", state->options.json, "FILE", "Write one JSON object a line to this file.");
   t.text("--rivals", state->options.rivals, "SCRIPT",
          "Also time other implementations, by this script (bench/rivals.py).");

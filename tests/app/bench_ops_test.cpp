@@ -31,9 +31,12 @@ TEST_F(BenchOps, RunsTheProgramWithItsOptions) {
   const auto check = std::filesystem::path(folder_.path()) / "winnow_gpu_check";
   std::ofstream(check) << "#!/bin/sh\necho \"got $*\"\nexit 3\n";
   std::filesystem::permissions(check, std::filesystem::perms::owner_all);
-  const auto result = run("topk --json rates.jsonl --rivals rivals.py");
+  const auto result =
+      run("topk --json rates.jsonl --only 'rows 16' --only _h64 --rivals rivals.py");
   EXPECT_EQ(result.exit_code, 3);
-  EXPECT_EQ(result.output, "got --bench-only --json rates.jsonl --rivals rivals.py topk\n");
+  EXPECT_EQ(
+      result.output,
+      "got --bench-only --only rows 16 --only _h64 --json rates.jsonl --rivals rivals.py topk\n");
 }
 
 }  // namespace
