@@ -1,227 +1,231 @@
 #include "bench/client_connection.h"
 
+#include <netdb.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <boost/asio/write.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <chrono>
+#include <cerrno>
 #include <cstring>
-#include <optional>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "bench/answer_parser.h"
 
 namespace winnow::bench {
 
-namespace asio = boost::asio;
-namespace http = boost::beast::http;
-using asio::ip::tcp;
-using boost::system::error_code;
-
 namespace {
 
-constexpr size_t kReadBytes = 16384;
-constexpr uint32_t kMaxHeaderBytes = 65536;
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable_t<Executor>());
+std::string message_of(int error) { return std::generic_category().message(error); }
 
-// An answer on its way through Beast's parser.
-class AnswerParser {
- public:
-  explicit AnswerParser(AnswerReader& reader) : reader_(reader) { begin(); }
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-  // Bytes taken; the rest must come again with more behind it. error() where that makes no sense.
-  size_t put(const char* bytes, size_t size, int64_t received_ns) {
-    size_t used = 0;
-    while (used < size && !parser_->is_done()) {
-      error_code ec;
-      const size_t n = parser_->put(asio::buffer(bytes + used, size - used), ec);
-      used += n;
-      if (ec && ec != http::error::need_more) {
-        error_ = "no valid HTTP answer: " + ec.message();
-        break;
-      }
-      if (interim()) {
-        begin();
-        continue;
-      }
-      if (!hand_over(received_ns) || n == 0) break;
-    }
-    return used;
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// How long ago the message's last byte came in; 0 where the kernel did not write it down.
+int64_t age_ns(msghdr& message) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec came{};
+    timespec now{};
+    std::memcpy(&came, CMSG_DATA(c), sizeof(came));
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return std::max<int64_t>(0, nanoseconds(now) - nanoseconds(came));
   }
-
-  // The server has closed its side: the end of an answer of no stated length.
-  void put_eof(int64_t received_ns) {
-    error_code ec;
-    if (!parser_->is_header_done()) {
-      error_ = "the connection ended before an answer";
-      return;
-    }
-    parser_->put_eof(ec);
-    if (ec || !parser_->is_done()) {
-      error_ = "the connection ended in the middle of the answer";
-      return;
-    }
-    hand_over(received_ns);
-  }
-
-  bool done() const { return parser_->is_done(); }
-  bool keep_alive() const { return parser_->keep_alive(); }
-  const std::string& error() const { return error_; }
-
- private:
-  void begin() {
-    parser_.emplace();
-    parser_->eager(true);
-    parser_->header_limit(kMaxHeaderBytes);
-    parser_->body_limit(boost::none);
-  }
-
-  // "100 Continue" and the like: the answer comes behind it.
-  bool interim() const { return parser_->is_done() && parser_->get().result_int() < 200; }
-
-  bool hand_over(int64_t received_ns) {
-    if (!parser_->is_header_done()) return true;
-    auto& message = parser_->get();
-    if (!head_seen_) {
-      head_seen_ = true;
-      const auto type = message[http::field::content_type];
-      reader_.on_head(static_cast<int>(message.result_int()), {type.data(), type.size()});
-    }
-    if (message.body().empty()) return true;
-    const bool more = reader_.on_body(message.body(), received_ns);
-    message.body().clear();
-    if (!more) error_ = "the answer is too large";
-    return more;
-  }
-
-  AnswerReader& reader_;
-  std::optional<http::response_parser<http::string_body>> parser_;
-  std::string error_;
-  bool head_seen_ = false;
-};
+  return 0;
+}
 
 }  // namespace
 
 Result<Endpoints> resolve(const Url& url) {
-  asio::io_context io;
-  tcp::resolver resolver(io);
-  error_code ec;
-  const auto found = resolver.resolve(url.host, std::to_string(url.port), ec);
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int rc = ::getaddrinfo(url.host.c_str(), std::to_string(url.port).c_str(), &hints, &found);
+  if (rc != 0) {
+    return Status{StatusCode::kUnavailable,
+                  fmt::format("no address of {}: {}", url.host, ::gai_strerror(rc)),
+                  {}};
+  }
   Endpoints endpoints;
-  if (!ec) {
-    for (const auto& entry : found) endpoints.push_back(entry.endpoint());
+  for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
+    Endpoint endpoint{.address = {}, .size = a->ai_addrlen};
+    std::memcpy(&endpoint.address, a->ai_addr, a->ai_addrlen);
+    endpoints.push_back(endpoint);
   }
+  ::freeaddrinfo(found);
   std::stable_partition(endpoints.begin(), endpoints.end(),
-                        [](const tcp::endpoint& e) { return e.address().is_v4(); });
-  if (endpoints.empty()) {
-    return Status{
-        StatusCode::kUnavailable, fmt::format("no address of {}: {}", url.host, ec.message()), {}};
-  }
+                        [](const Endpoint& e) { return e.address.ss_family == AF_INET; });
   return endpoints;
 }
 
-Awaitable<std::string> ClientConnection::exchange(std::string_view request,
-                                                  AnswerReader& reader,
-                                                  double timeout_s) {
-  timed_out_ = aborted_ = false;
-  start_timer(timeout_s);
+ClientConnection::ClientConnection(const Endpoints& endpoints, const Clock& clock)
+    : endpoints_(endpoints), clock_(clock) {}
+
+ClientConnection::~ClientConnection() { close(); }
+
+ClientConnection::Waits ClientConnection::begin(std::string_view request, AnswerReader& reader) {
+  request_ = request;
+  reader_ = &reader;
+  error_.clear();
+  last_received_ns_ = clock_.now_ns();  // nothing comes before
   drop_if_stale();
-  std::string error;
-  for (bool again = true; again;) {
-    const bool reused = socket_.is_open();
-    any_byte_ = again = false;
-    if (!reused) error = co_await connect();
-    if (error.empty()) {
-      auto [ec, _] =
-          co_await asio::async_write(socket_, asio::buffer(request.data(), request.size()), kToken);
+  start_over();
+  reused_ = fd_ >= 0;
+  return reused_ ? write() : connect();
+}
+
+ClientConnection::Waits ClientConnection::advance(std::span<char> scratch, bool drain) {
+  switch (state_) {
+    case State::kConnecting:
+      return connected();
+    case State::kWriting:
+      return write();
+    case State::kReading:
+      return read(scratch, drain);
+    case State::kIdle:
+      break;
+  }
+  return Waits::kNothing;
+}
+
+void ClientConnection::fail(std::string error) {
+  close();
+  error_ = std::move(error);
+  state_ = State::kIdle;
+}
+
+void ClientConnection::start_over() {
+  parser_ = std::make_unique<AnswerParser>(*reader_);
+  pending_.clear();
+  write_error_.clear();
+  next_endpoint_ = num_written_ = 0;
+  any_byte_ = false;
+}
+
+ClientConnection::Waits ClientConnection::connect() {
+  while (next_endpoint_ < endpoints_.size()) {
+    const Endpoint& endpoint = endpoints_[next_endpoint_++];
+    close();
+    fd_ = ::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ >= 0) {
+      ++num_opened_;
+      const int on = 1;
+      ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+      // The kernel notes when bytes come, so that a busy client does not measure itself.
+      ::setsockopt(fd_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
+      if (::connect(fd_, reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size) ==
+          0) {
+        return write();
+      }
+      if (errno == EINPROGRESS) {
+        state_ = State::kConnecting;
+        return Waits::kWrite;
+      }
+    }
+    connect_errno_ = errno;
+  }
+  return end("cannot connect: " + message_of(connect_errno_));
+}
+
+ClientConnection::Waits ClientConnection::connected() {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error == 0) return write();
+  connect_errno_ = error;
+  return connect();
+}
+
+ClientConnection::Waits ClientConnection::write() {
+  state_ = State::kWriting;
+  while (num_written_ < request_.size()) {
+    const ssize_t n =
+        ::send(fd_, request_.data() + num_written_, request_.size() - num_written_, MSG_NOSIGNAL);
+    if (n >= 0) {
+      num_written_ += static_cast<size_t>(n);
+    } else if (would_block(errno)) {
+      return Waits::kWrite;
+    } else if (errno != EINTR) {
       // A server that refuses early may have answered all the same.
-      std::string read_error = co_await read_answer(reader);
-      error = read_error.empty() || !ec ? std::move(read_error) : "write: " + ec.message();
-    }
-    if (!error.empty()) {
-      error_code ignored;
-      socket_.close(ignored);
-      // The server closed the idle connection just when we wrote.
-      again = reused && !any_byte_ && !timed_out_ && !aborted_;
-      if (again) error.clear();
+      write_error_ = "write: " + message_of(errno);
+      break;
     }
   }
-  ++exchange_idx_;
-  timer_.cancel();
-  if (timed_out_) error = fmt::format("no answer within {:g} s", timeout_s);
-  if (aborted_) error = "cancelled";
-  co_return error;
+  state_ = State::kReading;
+  return Waits::kRead;
 }
 
-Awaitable<std::string> ClientConnection::connect() {
-  error_code last;
-  for (const tcp::endpoint& endpoint : endpoints_) {
-    error_code ignored;
-    socket_.close(ignored);
-    auto [ec] = co_await socket_.async_connect(endpoint, kToken);
-    last = ec;
-    if (!ec) {
-      socket_.set_option(tcp::no_delay(true), ignored);
-      co_return "";
-    }
-    if (timed_out_ || aborted_) break;
-  }
-  co_return "cannot connect: " + last.message();
-}
-
-Awaitable<std::string> ClientConnection::read_answer(AnswerReader& reader) {
-  AnswerParser parser(reader);
-  size_t kept = 0;
-  while (!parser.done()) {
-    if (kept == input_.size()) input_.resize(std::max(2 * kept, kReadBytes));
-    auto [ec, n] = co_await socket_.async_read_some(
-        asio::buffer(input_.data() + kept, input_.size() - kept), kToken);
-    const int64_t now = clock_.now_ns();
-    any_byte_ = any_byte_ || n > 0;
-    if (ec == asio::error::eof) {
-      parser.put_eof(now);
-    } else if (ec) {
-      co_return "read: " + ec.message();
+ClientConnection::Waits ClientConnection::read(std::span<char> scratch, bool drain) {
+  while (true) {
+    iovec buffer{.iov_base = scratch.data(), .iov_len = scratch.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(timespec))];
+    msghdr message{};
+    message.msg_iov = &buffer;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t n = ::recvmsg(fd_, &message, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return would_block(errno) ? Waits::kRead : end("read: " + message_of(errno));
+    const int64_t age = age_ns(message);
+    last_received_ns_ = std::max(last_received_ns_, clock_.now_ns() - age);
+    const auto size = static_cast<size_t>(n);
+    if (size == 0) {
+      parser_->put_eof(last_received_ns_);
     } else {
-      const size_t filled = kept + n;
-      const size_t used = parser.put(input_.data(), filled, now);
-      kept = filled - used;
-      std::memmove(input_.data(), input_.data() + used, kept);
+      any_byte_ = true;
+      feed({scratch.data(), size}, last_received_ns_);
     }
-    if (!parser.error().empty()) co_return parser.error();
+    if (!parser_->error().empty()) return end(parser_->error());
+    if (parser_->done()) break;
+    if (size < scratch.size() && !drain) return Waits::kRead;
   }
-  if (!parser.keep_alive()) {
-    error_code ignored;
-    socket_.close(ignored);
-  }
-  co_return "";
+  if (!parser_->keep_alive()) close();
+  return end("");
 }
 
-void ClientConnection::start_timer(double timeout_s) {
-  timer_.expires_after(std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(timeout_s)));
-  timer_.async_wait([this, alive = std::weak_ptr(alive_), idx = exchange_idx_](error_code ec) {
-    if (ec || alive.expired() || idx != exchange_idx_) return;
-    timed_out_ = true;
-    error_code ignored;
-    socket_.close(ignored);
-  });
+void ClientConnection::feed(std::string_view bytes, int64_t received_ns) {
+  if (!pending_.empty()) {
+    pending_.append(bytes);
+    pending_.erase(0, parser_->put(pending_.data(), pending_.size(), received_ns));
+    return;
+  }
+  const size_t used = parser_->put(bytes.data(), bytes.size(), received_ns);
+  pending_.assign(bytes.substr(used));
 }
 
-void ClientConnection::abort() {
-  aborted_ = true;
-  error_code ignored;
-  socket_.close(ignored);
+ClientConnection::Waits ClientConnection::end(std::string error) {
+  state_ = State::kIdle;
+  if (!error.empty()) {
+    close();
+    // The server closed the idle connection just when we wrote.
+    if (std::exchange(reused_, false) && !any_byte_) {
+      start_over();
+      return connect();
+    }
+    if (!write_error_.empty()) error = write_error_;
+  }
+  error_ = std::move(error);
+  return Waits::kNothing;
+}
+
+void ClientConnection::close() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
 }
 
 void ClientConnection::drop_if_stale() {
-  if (!socket_.is_open()) return;
+  if (fd_ < 0) return;
   char byte = 0;
-  const ssize_t n = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-  error_code ignored;
-  socket_.close(ignored);  // closed by the server, or it sent what nobody asked for
+  const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (n < 0 && would_block(errno)) return;
+  close();  // closed by the server, or it sent what nobody asked for
 }
 
 }  // namespace winnow::bench

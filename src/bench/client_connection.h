@@ -1,12 +1,13 @@
-// One connection to a server: a request out, its answer in, as the bytes come.
+// One connection to a server: a request out, its answer in, as the bytes come. It never waits
+// itself: one thread drives one with poll, or thousands with epoll.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,59 +18,73 @@
 
 namespace winnow::bench {
 
-using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
-
-// Coroutines and sockets bound to io_context itself: any_io_executor, Asio's default, is copied
-// several times an event.
-using Executor = boost::asio::io_context::executor_type;
-template <typename T>
-using Awaitable = boost::asio::awaitable<T, Executor>;
+struct Endpoint {
+  sockaddr_storage address;
+  socklen_t size;
+};
+using Endpoints = std::vector<Endpoint>;
 
 // Addresses to try in turn, IPv4 first. Blocks. kUnavailable where the name is unknown.
 Result<Endpoints> resolve(const Url& url);
 
-class AnswerReader {
- public:
-  virtual ~AnswerReader() = default;
-  virtual void on_head(int status, std::string_view content_type) = 0;
-  // received_ns: when the system handed the bytes over. False: read no further.
-  virtual bool on_body(std::string_view bytes, int64_t received_ns) = 0;
-};
+class AnswerParser;
+class AnswerReader;
 
 class ClientConnection {
  public:
-  ClientConnection(boost::asio::io_context& io, const Endpoints& endpoints, const Clock& clock)
-      : endpoints_(endpoints), clock_(clock), socket_(io), timer_(io) {}
+  // What advance() can go on after; kNothing: the exchange is over, and error() tells how.
+  enum class Waits { kNothing, kRead, kWrite };
 
-  // "" once the whole answer has been read, else what went wrong. Opens the connection where it is
-  // not open; it stays open after an answer that allows it. One call at a time.
-  Awaitable<std::string> exchange(std::string_view request, AnswerReader& reader, double timeout_s);
-  // On the io_context's thread: what is under way ends with an error.
-  void abort();
-  bool open() const { return socket_.is_open(); }
+  ClientConnection(const Endpoints& endpoints, const Clock& clock);
+  ~ClientConnection();
+  ClientConnection(const ClientConnection&) = delete;
+  ClientConnection& operator=(const ClientConnection&) = delete;
+
+  // Opens the connection where it is not open; it stays open after an answer that allows it. One
+  // exchange at a time; request and reader must live as long as it does.
+  Waits begin(std::string_view request, AnswerReader& reader);
+  // To be called once fd() is ready for what it waits for. scratch: where bytes are received into.
+  // A read that does not fill it has emptied the socket, but for the end of the stream: drain reads
+  // on to that, for a caller who hears of it only once.
+  Waits advance(std::span<char> scratch, bool drain = false);
+  // Ends what is under way, with this error.
+  void fail(std::string error);
+
+  // "" after a whole answer, else what went wrong.
+  const std::string& error() const { return error_; }
+  int fd() const { return fd_; }
+  // A change says that fd() is another socket, even if its number is the same.
+  int64_t num_opened() const { return num_opened_; }
 
  private:
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Executor>;
-  using Timer =
-      boost::asio::basic_waitable_timer<std::chrono::steady_clock,
-                                        boost::asio::wait_traits<std::chrono::steady_clock>,
-                                        Executor>;
+  enum class State { kIdle, kConnecting, kWriting, kReading };
 
-  Awaitable<std::string> connect();
-  Awaitable<std::string> read_answer(AnswerReader& reader);
-  void start_timer(double timeout_s);
+  Waits connect();
+  Waits connected();
+  Waits write();
+  Waits read(std::span<char> scratch, bool drain);
+  Waits end(std::string error);
+  void start_over();
+  void feed(std::string_view bytes, int64_t received_ns);
+  void close();
   void drop_if_stale();
 
   const Endpoints& endpoints_;
   const Clock& clock_;
-  Socket socket_;
-  Timer timer_;
-  std::vector<char> input_;
-  std::shared_ptr<int> alive_ =
-      std::make_shared<int>();  // an expired timer's handler may come late
-  uint64_t exchange_idx_ = 0;
-  bool timed_out_ = false;
-  bool aborted_ = false;
+  State state_ = State::kIdle;
+  int fd_ = -1;
+  int64_t num_opened_ = 0;
+  std::string_view request_;
+  AnswerReader* reader_ = nullptr;
+  std::unique_ptr<AnswerParser> parser_;
+  std::string pending_;  // received bytes that the parser could not take yet
+  std::string error_;
+  std::string write_error_;
+  size_t next_endpoint_ = 0;
+  size_t num_written_ = 0;
+  int64_t last_received_ns_ = 0;
+  int connect_errno_ = 0;
+  bool reused_ = false;
   bool any_byte_ = false;  // of the answer under way
 };
 

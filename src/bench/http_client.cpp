@@ -1,9 +1,15 @@
 #include "bench/http_client.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <utility>
+#include <poll.h>
 
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "bench/answer_parser.h"
 #include "bench/client_connection.h"
 
 namespace winnow::bench {
@@ -28,28 +34,36 @@ class WholeReply final : public AnswerReader {
 class HttpClient::Core {
  public:
   explicit Core(Endpoints endpoints)
-      : endpoints_(std::move(endpoints)), connection_(io_, endpoints_, clock_) {}
+      : endpoints_(std::move(endpoints)), connection_(endpoints_, clock_) {}
 
   Result<HttpReply> call(const std::string& bytes, double timeout_s, const std::string& what) {
     WholeReply reader;
-    std::string error;
-    io_.restart();
-    boost::asio::co_spawn(
-        io_,
-        [&]() -> Awaitable<void> {
-          error = co_await connection_.exchange(bytes, reader, timeout_s);
-        },
-        boost::asio::detached);
-    io_.run();
+    const int64_t deadline_ns = clock_.now_ns() + std::llround(timeout_s * 1e9);
+    auto waits = connection_.begin(bytes, reader);
+    while (waits != ClientConnection::Waits::kNothing) {
+      const int64_t left_ns = deadline_ns - clock_.now_ns();
+      const bool reads = waits == ClientConnection::Waits::kRead;
+      pollfd ready{.fd = connection_.fd(),
+                   .events = static_cast<short>(reads ? POLLIN : POLLOUT),
+                   .revents = 0};
+      const int wait_ms =
+          static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, INT_MAX));
+      if (left_ns <= 0) {
+        connection_.fail(fmt::format("no answer within {:g} s", timeout_s));
+        break;
+      }
+      if (::poll(&ready, 1, wait_ms) > 0) waits = connection_.advance(scratch_);
+    }
+    const std::string& error = connection_.error();
     if (!error.empty()) return Status{StatusCode::kUnavailable, what + ": " + error, {}};
     return std::move(reader.reply);
   }
 
  private:
-  boost::asio::io_context io_{1};
   SteadyClock clock_;
   Endpoints endpoints_;
   ClientConnection connection_;
+  std::vector<char> scratch_ = std::vector<char>(16384);
 };
 
 HttpClient::HttpClient(Url url, HttpHeaders headers)

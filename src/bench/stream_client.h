@@ -26,8 +26,9 @@ class StreamReader {
   virtual ~StreamReader() = default;
   // Just before the connection is opened.
   virtual void on_start(int64_t now_ns) = 0;
-  // The data of one event of an answer with status 200. received_ns: when the system handed the
-  // bytes over, before any parsing; events that came together share it. Steady clock.
+  // The data of one event of an answer with status 200. received_ns: when its last byte reached
+  // this machine, by the kernel's note (SO_TIMESTAMPNS) or, where there is none, when it was read;
+  // events read together share it. Steady clock.
   virtual void on_event(std::string_view data, int64_t received_ns) = 0;
   // Exactly once, last.
   virtual void on_end(StreamEnd end) = 0;

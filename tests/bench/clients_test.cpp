@@ -2,8 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
 #include <thread>
 
+#include "bench/answer_parser.h"
+#include "bench/client_connection.h"
 #include "bench/completion_client.h"
 #include "bench/http_client.h"
 #include "bench/stream_client.h"
@@ -141,6 +146,98 @@ TEST(StreamClient, ManyStreamsAtOnce) {
     EXPECT_GE(r.end.end_ns, r.times.back());
     EXPECT_EQ(r.num_ends, 1);
   }
+}
+
+// An event larger than what is read at once, and an end that comes together with the last bytes.
+TEST(StreamClient, LargeEventsAndAnswersThatEndWithTheirConnection) {
+  const std::string large(300'000, 'x');
+  StubServer server([&](const StubRequest& request) -> StubAnswer {
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+    const std::string data = request.target == "/large" ? large : "small";
+    return {.steps = {{head + "data: " + data + "\n\n"}}, .close = true};
+  });
+  StreamClient client({.url = url_of(server), .timeout_s = 60});
+  std::vector<std::shared_ptr<Collector>> readers;
+  for (int i = 0; i < 200; ++i) {
+    readers.push_back(std::make_shared<Collector>());
+    client.start({.target = i % 2 == 0 ? "/large" : "/small", .body = "{}"}, readers.back());
+  }
+  client.wait();
+  for (size_t i = 0; i < readers.size(); ++i) {
+    EXPECT_EQ(readers[i]->end.error, "");
+    ASSERT_EQ(readers[i]->events.size(), 1u);
+    EXPECT_EQ(readers[i]->events[0], i % 2 == 0 ? large : "small");
+  }
+}
+
+TEST(StreamClient, ARequestInManyPiecesAndOneWithoutAnswer) {
+  const std::string body(20'000'000, 'b');
+  StubServer server([](const StubRequest& request) -> StubAnswer {
+    if (request.target == "/stall") return {.steps = {}, .close = false, .stall = true};
+    return json_answer(std::to_string(request.body.size()));
+  });
+  StreamClient client({.url = url_of(server), .timeout_s = 60});
+  auto answered = std::make_shared<Collector>();
+  client.start({.target = "/", .body = body}, answered);
+  client.wait();
+  EXPECT_EQ(answered->end.error, "");
+  EXPECT_EQ(answered->end.reply.body, std::to_string(body.size()));
+
+  StreamClient hasty({.url = url_of(server), .timeout_s = 0.05});
+  StreamClient lonely({.url = parse_url("http://127.0.0.1:1").value()});
+  auto late = std::make_shared<Collector>();
+  auto refused = std::make_shared<Collector>();
+  hasty.start({.target = "/stall", .body = "{}"}, late);
+  lonely.start({.target = "/", .body = "{}"}, refused);
+  hasty.wait();
+  lonely.wait();
+  EXPECT_EQ(late->end.error, "no answer within 0.05 s");
+  EXPECT_EQ(refused->end.error, "cannot connect: Connection refused");
+}
+
+class LastTime final : public AnswerReader {
+ public:
+  void on_head(int /*status*/, std::string_view /*content_type*/) override {}
+  bool on_body(std::string_view /*bytes*/, int64_t received_ns) override {
+    time_ns = received_ns;
+    return true;
+  }
+  int64_t time_ns = 0;
+};
+
+// Bytes that lay in the socket while the client was busy have the time of their coming. The kernel
+// begins to note times a little after it is asked to: hence the tries.
+TEST(ClientConnection, TimesAreThoseOfTheKernel) {
+  using boost::asio::ip::tcp;
+  boost::asio::io_context io;
+  tcp::acceptor acceptor(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const SteadyClock clock;
+  const Url url{.host = "127.0.0.1", .port = acceptor.local_endpoint().port(), .base = {}};
+  const Endpoints endpoints = resolve(url).value();
+  ClientConnection connection(endpoints, clock);
+  LastTime reader;
+  std::vector<char> scratch(4096);
+  const int64_t start_ns = clock.now_ns();
+  ASSERT_NE(connection.begin("GET / HTTP/1.1\r\n\r\n", reader), ClientConnection::Waits::kNothing);
+  tcp::socket server = acceptor.accept();
+  const auto send_and_read = [&](const std::string& bytes) {
+    boost::asio::write(server, boost::asio::buffer(bytes));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const int64_t read_ns = clock.now_ns();
+    const auto waits = connection.advance(scratch);
+    EXPECT_NE(waits, ClientConnection::Waits::kNothing) << connection.error();
+    return read_ns;
+  };
+  ASSERT_EQ(connection.advance(scratch), ClientConnection::Waits::kRead);  // connected and sent
+  send_and_read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  bool noted = false;
+  for (int i = 0; i < 1000 && !noted; ++i) {
+    const int64_t before_ns = reader.time_ns;
+    const int64_t read_ns = send_and_read("1\r\nx\r\n");
+    EXPECT_GT(reader.time_ns, std::max(start_ns, before_ns));
+    noted = reader.time_ns < read_ns;
+  }
+  EXPECT_TRUE(noted);
 }
 
 TEST(StreamClient, BodiesFailuresAndCancelling) {
