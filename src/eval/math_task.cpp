@@ -24,7 +24,7 @@ std::string solve_prompt(const std::string& problem) {
 
 std::string first_of(const Record& row, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
-    if (const std::string text = row.text_or_empty(name); !text.empty()) return text;
+    if (std::string text = row.text_or_empty(name); !text.empty()) return text;
   }
   return row.text(*names.begin());
 }
