@@ -31,7 +31,7 @@ ALLOWED["app"] = set(MODULES) | {"app"}
 CONFINED = [
     (re.compile(r"cuda|cublas|nccl"), ("kernels/", "backends/cuda/")),
     (re.compile(r"boost/"), ("server/", "bench/", "eval/statistics.cpp")),
-    (re.compile(r"simdjson"), ("base/json.cpp", "base/utf8.cpp", "bench/event_reader.cpp")),
+    (re.compile(r"simdjson"), ("base/json.cpp", "base/json_fault.cpp", "base/utf8.cpp", "bench/event_reader.cpp")),
     (re.compile(r"CLI/"), ("app/",)),
     (re.compile(r"spdlog"), ("base/",)),
     (re.compile(r"dnnl|oneapi"), ("bench/",)),

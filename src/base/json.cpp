@@ -6,6 +6,8 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/json_fault.h"
+
 namespace winnow::json {
 
 Value::Value() noexcept : data_(nullptr) {}
@@ -105,8 +107,10 @@ Status convert(simdjson::dom::element element, const ParseLimits& limits, Value&
       out = std::string_view(element);
       return {};
     case element_type::ARRAY: {
+      const simdjson::dom::array items(element);
       Array array;
-      for (auto child : simdjson::dom::array(element)) {
+      array.reserve(items.size());
+      for (auto child : items) {
         array.emplace_back();
         if (Status s = convert(child, limits, array.back()); !s.ok()) {
           return inside(fmt::format("[{}]", array.size() - 1), std::move(s));
@@ -138,13 +142,20 @@ std::string what_is_wrong(simdjson::error_code error, const ParseLimits& limits)
   if (error == simdjson::DEPTH_ERROR) {
     return fmt::format("arrays and objects are nested deeper than {}", limits.max_depth);
   }
-  if (error == simdjson::NUMBER_ERROR) {
-    return "a number is malformed, or beyond 64 bits or the range of doubles";
-  }
-  if (error == simdjson::STRING_ERROR) {
-    return "a string has a bad escape, or half of a surrogate pair";
-  }
   return simdjson::error_message(error);
+}
+
+// What begins with "is" or "has" gets its subject.
+Status with_subject(Status status) {
+  status.message = (status.param.empty() ? "the value" : status.param) + " " + status.message;
+  return status;
+}
+
+Status refusal(std::string_view text, simdjson::error_code error, const ParseLimits& limits) {
+  if (error == simdjson::NUMBER_ERROR || error == simdjson::STRING_ERROR) {
+    if (Status s = first_bad_token(text); !s.ok()) return with_subject(std::move(s));
+  }
+  return invalid_argument("", "invalid JSON: {}", what_is_wrong(error, limits));
 }
 
 }  // namespace
@@ -158,13 +169,10 @@ Result<Value> parse(std::string_view text, const ParseLimits& limits) {
   }
   simdjson::dom::element root;
   if (auto error = parser.parse(text.data(), text.size()).get(root)) {
-    return invalid_argument("", "invalid JSON: {}", what_is_wrong(error, limits));
+    return refusal(text, error, limits);
   }
   Value value;
-  if (Status s = convert(root, limits, value); !s.ok()) {
-    s.message = (s.param.empty() ? "the value" : s.param) + " " + s.message;
-    return s;
-  }
+  if (Status s = convert(root, limits, value); !s.ok()) return with_subject(std::move(s));
   return value;
 }
 

@@ -38,6 +38,34 @@ TEST(Json, NamesADuplicateKeyInSmallAndLargeObjects) {
   EXPECT_EQ(parse(large).status().param, "k50");
 }
 
+TEST(Json, NamesTheNumberOrStringThatIsBad) {
+  struct Case {
+    const char* text;
+    const char* param;
+    const char* message;
+  };
+  const Case cases[] = {
+      {R"({"seed":36893488147419103232})", "seed",
+       "seed is 36893488147419103232, beyond 64 signed bits"},
+      {R"({"a":"x,]}\"","seed":-9223372036854775809})", "seed", "beyond 64 signed bits"},
+      {R"({"a":{"b":[0.5,1,{},[],1e400]},"c":2})", "a.b[4]",
+       "a.b[4] is 1e400, beyond the range of doubles"},
+      {R"({"a":[{"x":1},{"y" : 01}]})", "a[1].y", "a[1].y is 01, no JSON number"},
+      {R"({"a":1,"t":-1.})", "t", "t is -1., no JSON number"},
+      {R"({"a":"\n","b":{"t":"\ud800"}})", "b.t", "half of a surrogate pair"},
+      {R"({"a":{"\x":1}})", "a.\\x", "is a key with a bad escape"},
+      {"36893488147419103232", "", "the value is 36893488147419103232"},
+  };
+  for (const auto& [text, param, message] : cases) {
+    const auto result = parse(text);
+    ASSERT_FALSE(result.ok()) << text;
+    EXPECT_EQ(result.status().param, param) << text;
+    EXPECT_NE(result.status().message.find(message), std::string::npos) << result.status().message;
+  }
+  const auto digits = parse("[" + std::string(100'000, '9') + "]");
+  EXPECT_LT(digits.status().message.size(), 100u);
+}
+
 TEST(Json, BoundsDepth) {
   EXPECT_TRUE(parse(std::string(100, '[') + std::string(100, ']')).ok());
   EXPECT_FALSE(parse(std::string(100'000, '[') + std::string(100'000, ']')).ok());
