@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/tool_schema.h"
+
 namespace winnow::text {
 
 namespace {
@@ -60,10 +62,9 @@ class Normalizer {
       }
       const json::Value* parameters = function->find("parameters");
       const json::Value* description = function->find("description");
-      if (parameters && !parameters->is_null() && !parameters->is_object()) {
+      if (parameters && !parameters->is_null()) {
         const std::string field = fmt::format("tools[{}].function.parameters", i);
-        return invalid_argument(field, "{} must be an object, not {}", field,
-                                parameters->kind_name());
+        if (Status s = check_tool_schema(*parameters, field); !s.ok()) return s;
       }
       if (description && !description->is_null() && !description->is_string()) {
         const std::string field = fmt::format("tools[{}].function.description", i);
@@ -204,7 +205,11 @@ class Normalizer {
     } else if (given && given->is_string()) {
       if (given->as_string().find_first_not_of(" \t\r\n") != std::string::npos) {
         auto parsed = json::parse(given->as_string());
-        if (!parsed.ok() || !parsed.value().is_object()) {
+        if (!parsed.ok()) {
+          return bad(field + ".arguments",
+                     "must be a string that holds a JSON object: " + parsed.status().message);
+        }
+        if (!parsed.value().is_object()) {
           return bad(field + ".arguments", "must be a string that holds a JSON object");
         }
         arguments = std::move(parsed.value());
