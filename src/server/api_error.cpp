@@ -26,6 +26,7 @@ std::string_view usual_type(int status) {
   switch (status) {
     case 400:
     case 405:
+    case 408:
     case 413:
     case 431:
       return "BadRequestError";

@@ -29,7 +29,7 @@ std::optional<json::Value> read_body(Api& api, Call& call, ContentType content_t
     return std::nullopt;
   }
   Result<json::Value> body = parse_object(call.request.body);
-  std::string().swap(call.request.body);
+  call.request.take_body();
   if (!body.ok()) {
     refuse(api, *call.exchange, body.status());
     return std::nullopt;

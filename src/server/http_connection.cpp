@@ -48,7 +48,10 @@ void skip_empty_lines(beast::flat_buffer& buffer) {
 }  // namespace
 
 HttpConnection::HttpConnection(ServerShared& shared, asio::ip::tcp::socket socket)
-    : shared_(shared), stream_(std::move(socket)), signal_(stream_.get_executor()) {
+    : shared_(shared),
+      stream_(std::move(socket)),
+      read_deadline_(stream_.socket()),
+      signal_(stream_.get_executor()) {
   signal_.expires_at(asio::steady_timer::time_point::max());
   ++shared_.open_connections;
 }
@@ -96,37 +99,54 @@ asio::awaitable<bool> HttpConnection::wait_for_first_byte() {
   co_return true;
 }
 
+// The limit is on the whole header, and on each silence in the body.
+asio::awaitable<error_code> HttpConnection::read_message(RequestParser& parser,
+                                                         BodyCharge& charge) {
+  const milliseconds limit(shared_.options.read_timeout_ms);
+  read_deadline_.expires_after(limit);
+  auto [ec, n] = co_await http::async_read_header(stream_, buffer_, parser, kResult);
+  if (ec || header_error(parser)) co_return ec;
+  // A client of HTTP/1.0 would take it for the answer.
+  if (equal_ignoring_case(parser.get()[http::field::expect], "100-continue") &&
+      parser.get().version() >= 11 && !parser.is_done()) {
+    if (!co_await write_all("HTTP/1.1 100 Continue\r\n\r\n")) co_return asio::error::broken_pipe;
+  }
+  while (!ec && !parser.is_done()) {
+    read_deadline_.expires_after(limit);
+    std::tie(ec, n) = co_await http::async_read_some(stream_, buffer_, parser, kResult);
+    if (!charge.grow_to(std::ssize(parser.get().body()))) co_return kNoRoomForBody;
+  }
+  co_return ec;
+}
+
 asio::awaitable<HttpConnection::ReadResult> HttpConnection::read_request(
     std::shared_ptr<HttpExchange>& exchange) {
   if (!co_await wait_for_first_byte()) co_return ReadResult::kClosed;
+  stream_.expires_never();
   RequestParser parser;
   configure(parser, shared_.options);
-  const milliseconds read_timeout(shared_.options.read_timeout_ms);
-  stream_.expires_after(read_timeout);
-  auto [ec, n] = co_await http::async_read_header(stream_, buffer_, parser, kResult);
-  if (!ec) {
-    if (auto error = header_error(parser)) {
-      co_await refuse(*error);
-      co_return ReadResult::kAnswered;
-    }
+  auto charge = std::make_shared<BodyCharge>(shared_.body_budget);
+  const error_code ec = co_await read_message(parser, *charge);
+  read_deadline_.expires_never();
+  std::optional<ApiError> error;
+  if (ec && read_deadline_.passed()) {
+    error = read_timeout_error(shared_.options);
+  } else if (ec) {
+    error = parse_error(ec, shared_.options);
+  } else {
+    error = header_error(parser);
   }
-  if (!ec && equal_ignoring_case(parser.get()[http::field::expect], "100-continue") &&
-      !parser.is_done()) {
-    if (!co_await write_all("HTTP/1.1 100 Continue\r\n\r\n")) co_return ReadResult::kClosed;
+  if (error) {
+    charge.reset();  // now: telling the client takes its time
+    std::string().swap(parser.get().body());
+    co_await refuse(*error);
+    co_return ReadResult::kAnswered;
   }
-  while (!ec && !parser.is_done()) {
-    stream_.expires_after(read_timeout);
-    std::tie(ec, n) = co_await http::async_read_some(stream_, buffer_, parser, kResult);
-  }
-  if (ec) {
-    if (auto error = parse_error(ec, shared_.options)) {
-      co_await refuse(*error);
-      co_return ReadResult::kAnswered;
-    }
-    co_return ReadResult::kClosed;
-  }
+  if (ec) co_return ReadResult::kClosed;
   exchange = make_exchange(answer_framing(parser));
-  shared_.handler(take_request(parser), exchange);
+  HttpRequest request = take_request(parser);
+  request.body_charge = std::move(charge);
+  shared_.handler(std::move(request), exchange);
   co_return ReadResult::kRequest;
 }
 

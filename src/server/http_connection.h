@@ -11,8 +11,11 @@
 #include <memory>
 
 #include "server/api_error.h"
+#include "server/body_budget.h"
 #include "server/http_exchange.h"
+#include "server/http_parser.h"
 #include "server/http_server.h"
+#include "server/read_deadline.h"
 
 namespace winnow::server {
 
@@ -21,6 +24,7 @@ struct ServerShared {
   HttpServerOptions options;
   HttpHandler handler;
   std::shared_ptr<boost::asio::io_context> io;  // exchanges may outlive the server
+  std::shared_ptr<BodyBudget> body_budget;      // so may requests
   std::atomic<bool> draining{false};
   std::atomic<int64_t> open_connections{0};
   std::atomic<int64_t> open_exchanges{0};
@@ -43,6 +47,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   enum class ReadResult { kRequest, kClosed, kAnswered };
   boost::asio::awaitable<ReadResult> read_request(std::shared_ptr<HttpExchange>& exchange);
   boost::asio::awaitable<bool> wait_for_first_byte();
+  boost::asio::awaitable<boost::system::error_code> read_message(RequestParser& parser,
+                                                                 BodyCharge& charge);
   boost::asio::awaitable<bool> answer(std::shared_ptr<HttpExchange> exchange);
   boost::asio::awaitable<bool> write_answer(HttpExchange& exchange);
   boost::asio::awaitable<void> watch_client();
@@ -56,6 +62,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   ServerShared& shared_;
   boost::beast::tcp_stream stream_;
   boost::beast::flat_buffer buffer_;
+  ReadDeadline read_deadline_;
   boost::asio::steady_timer signal_;  // cancelled when the exchange has something to write
   std::shared_ptr<HttpExchange> current_;
   bool first_request_ = true;

@@ -1,6 +1,9 @@
 #include "server/http_message.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "server/body_budget.h"
 
 namespace winnow::server {
 namespace {
@@ -33,6 +36,11 @@ std::string percent_decode(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string HttpRequest::take_body() {
+  body_charge.reset();
+  return std::exchange(body, {});
 }
 
 const std::string* HttpRequest::header(std::string_view name) const {

@@ -1,12 +1,15 @@
 // HTTP requests and responses as plain data.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace winnow::server {
+
+class BodyCharge;
 
 struct Header {
   std::string name;
@@ -19,7 +22,10 @@ struct HttpRequest {
   std::string query;   // behind '?', as sent
   std::vector<Header> headers;
   std::string body;
+  std::shared_ptr<BodyCharge> body_charge = nullptr;  // of the server's memory for bodies
 
+  // The body, which then belongs to the caller.
+  std::string take_body();
   // Names are compared without regard to case; nullptr where there is none.
   const std::string* header(std::string_view name) const;
   // Percent-decoded value of ?key=value.

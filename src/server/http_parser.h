@@ -16,6 +16,10 @@ namespace winnow::server {
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+// In the place of a parser's error: the bodies of all connections take all that they may.
+inline const boost::system::error_code kNoRoomForBody =
+    make_error_code(boost::system::errc::not_enough_memory);
+
 inline void configure(RequestParser& parser, const HttpServerOptions& options) {
   parser.header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
   parser.body_limit(options.max_body_bytes);
@@ -67,6 +71,11 @@ inline HttpRequest take_request(RequestParser& parser) {
   return request;
 }
 
+inline ApiError read_timeout_error(const HttpServerOptions& options) {
+  return {408, fmt::format("the request did not arrive whole: nothing more came for {} s",
+                           static_cast<double>(options.read_timeout_ms) / 1000)};
+}
+
 // What to answer to bytes that are no request; nothing where silence and a close are due.
 inline std::optional<ApiError> parse_error(const boost::system::error_code& ec,
                                            const HttpServerOptions& options) {
@@ -74,6 +83,10 @@ inline std::optional<ApiError> parse_error(const boost::system::error_code& ec,
   if (ec == http::error::body_limit) {
     return ApiError{
         413, fmt::format("the request body is larger than {} bytes", options.max_body_bytes)};
+  }
+  if (ec == kNoRoomForBody) {
+    return ApiError{503, fmt::format("request bodies of more than {} bytes wait already",
+                                     options.max_waiting_body_bytes)};
   }
   if (ec == http::error::header_limit) {
     return ApiError{

@@ -73,6 +73,7 @@ class HttpServer::Core {
     shared_.options = std::move(options);
     shared_.handler = std::move(handler);
     shared_.io = std::make_shared<asio::io_context>(1);
+    shared_.body_budget = std::make_shared<BodyBudget>(shared_.options.max_waiting_body_bytes);
     if (shared_.options.max_connections <= 0) {
       shared_.options.max_connections =
           std::max<int64_t>(16, raise_open_file_limit() - kReservedFiles);

@@ -17,6 +17,7 @@ struct HttpServerOptions {
   int port = 30000;                           // 0: any free one
   size_t max_header_bytes = 32 << 10;         // 431 beyond
   size_t max_body_bytes = 32 << 20;           // 413 beyond
+  int64_t max_waiting_body_bytes = 1 << 30;   // of all bodies not parsed yet; 503 beyond
   size_t max_stream_backlog_bytes = 1 << 20;  // unread chunks of one stream
   int64_t idle_timeout_ms = 5000;             // keep-alive connection without a request
   int64_t read_timeout_ms = 30000;            // silence in the middle of a request

@@ -7,6 +7,8 @@
 namespace winnow::server {
 
 inline constexpr size_t kMaxJsonDepth = 128;
+// Parsed, "0," takes forty bytes. Ids of 4 million tokens are below it.
+inline constexpr size_t kMaxJsonValues = size_t{1} << 22;
 inline constexpr int64_t kMaxChoices = 128;     // n
 inline constexpr int64_t kMaxPrompts = 4096;    // of one request
 inline constexpr int64_t kMaxSequences = 4096;  // prompts times n
@@ -17,6 +19,9 @@ inline constexpr int64_t kMaxLogprobTokenIds = 256;  // token_ids_logprob
 // Log-probs of prompt tokens in one answer: 16 million tokens of one body with 128 alternatives
 // each would not fit any memory.
 inline constexpr int64_t kMaxPromptLogprobs = int64_t{1} << 24;
+// Tokens of all prompts of one request, each counted for every choice.
+inline constexpr int64_t kMaxPromptTokens = int64_t{1} << 25;
+inline constexpr int64_t kMaxDetokenizedIds = int64_t{1} << 21;
 inline constexpr int64_t kMaxLogitBias = 1024;
 inline constexpr int64_t kMaxStops = 64;        // stop strings, and stop_token_ids
 inline constexpr int64_t kMaxStopBytes = 1024;  // of one stop string

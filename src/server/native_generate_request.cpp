@@ -66,7 +66,13 @@ engine::LogprobOptions read_logprobs(ObjectReader& reader, const Api& api, Nativ
   const auto start = reader.integer("logprob_start_len", -1, INT64_MAX);
   const auto top = reader.integer("top_logprobs_num", 0, std::min(kMaxTopLogprobs, vocab_size));
   const auto ids = reader.ids("token_ids_logprob", kMaxLogprobTokenIds, vocab_size);
-  if (!request.return_logprob) return logprobs;
+  if (!request.return_logprob) {
+    for (const auto& [field, given] : {std::pair("top_logprobs_num", top.value_or(0) > 0),
+                                       std::pair("token_ids_logprob", !ids.empty())}) {
+      if (given) reader.fail(field, "needs return_logprob true");
+    }
+    return logprobs;
+  }
   logprobs.output = true;
   logprobs.prompt_start = start.value_or(-1);
   logprobs.top = static_cast<int32_t>(top.value_or(0));
@@ -144,10 +150,13 @@ Result<NativeRequest> read_native_request(const json::Value& original, const Api
       reader.fail("logprob_start_len", fmt::format("must be at most the prompt's {} tokens, got {}",
                                                    length, logprobs.prompt_start));
     }
-    if (Status fits = fit_to_context(prompt, api.context_length(), fields); !fits.ok()) {
+    if (Status fits = fit_to_context(prompt, api.engine.options(), fields); !fits.ok()) {
       reader.fail(std::move(fits));
     }
     request.prompts.push_back(std::move(prompt));
+  }
+  if (Status fits = check_prompt_tokens(request.prompts, "sampling_params.n"); !fits.ok()) {
+    reader.fail(std::move(fits));
   }
   if (Status fits = check_prompt_logprobs(request.prompts, "return_logprob"); !fits.ok()) {
     reader.fail(std::move(fits));

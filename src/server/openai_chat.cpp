@@ -69,9 +69,9 @@ void chat_completions(Api& api, Call& call) {
                      .options = std::move(request.options),
                      .logprobs = std::move(request.logprobs)});
   const LengthFields fields{.prompt = from_ids ? "input_ids" : "messages"};
-  if (Status fits = fit_to_context(prompts.front(), api.context_length(), fields); !fits.ok()) {
-    return refuse(api, *call.exchange, fits);
-  }
+  Status fits = fit_to_context(prompts.front(), api.engine.options(), fields);
+  if (fits.ok()) fits = check_prompt_tokens(prompts, "n");
+  if (!fits.ok()) return refuse(api, *call.exchange, fits);
   auto writer = make_chat_answer(api, call.exchange, std::move(plan));
   auto generation = std::make_shared<Generation>(api, call.exchange, request.identity.rid,
                                                  call.received_ns, request.streaming.stream);

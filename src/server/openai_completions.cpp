@@ -63,11 +63,15 @@ Result<CompletionRequest> read_request(const json::Value& body, const Api& api) 
   for (PromptInput& input : inputs.prompts) {
     request.prompts.push_back(
         {.ids = std::move(input.ids), .options = options, .logprobs = logprobs});
-    if (echo) plan.echo.push_back(std::move(input.text));
-    Status fits =
-        fit_to_context(request.prompts.back(), api.context_length(), {.prompt = "prompt"});
+    PromptRequest& prompt = request.prompts.back();
+    const Status fits = fit_to_context(prompt, api.engine.options(), {.prompt = "prompt"});
     if (!fits.ok()) return fits;
+    if (!echo) continue;
+    const bool given_as_ids = input.text.empty();  // of a text there is at least one token
+    plan.echo.push_back(given_as_ids ? api.tokenizer.decode(prompt.ids, true)
+                                     : std::move(input.text));
   }
+  if (Status fits = check_prompt_tokens(request.prompts, "n"); !fits.ok()) return fits;
   if (Status fits = check_prompt_logprobs(request.prompts, "logprobs"); !fits.ok()) return fits;
   return request;
 }

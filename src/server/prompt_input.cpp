@@ -19,11 +19,6 @@ PromptInput from_text(const Api& api, std::string text) {
   return prompt;
 }
 
-PromptInput from_ids(const Api& api, std::vector<int32_t> ids) {
-  std::string text = api.tokenizer.decode(ids, true);
-  return {.ids = std::move(ids), .text = std::move(text)};
-}
-
 void check_not_empty(ObjectReader& reader, std::string_view key, const PromptInputs& inputs) {
   if (!reader.ok()) return;
   if (inputs.prompts.empty()) reader.fail(key, "cannot be empty");
@@ -52,10 +47,10 @@ PromptInputs read_id_prompts(ObjectReader& reader, std::string_view key, const A
   inputs.batch =
       value->is_array() && !value->as_array().empty() && value->as_array().front().is_array();
   if (!inputs.batch) {
-    inputs.prompts.push_back(from_ids(api, reader.ids(key, INT64_MAX, api.config.vocab_size)));
+    inputs.prompts.push_back({.ids = reader.ids(key, INT64_MAX, api.config.vocab_size)});
   } else {
     for (auto& ids : reader.id_lists(key, kMaxPrompts, api.config.vocab_size)) {
-      inputs.prompts.push_back(from_ids(api, std::move(ids)));
+      inputs.prompts.push_back({.ids = std::move(ids)});
     }
   }
   check_not_empty(reader, key, inputs);

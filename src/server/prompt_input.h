@@ -13,7 +13,7 @@ namespace winnow::server {
 
 struct PromptInput {
   std::vector<int32_t> ids;
-  std::string text;  // as given; of ids: decoded, specials skipped
+  std::string text = {};  // as given; of ids: none
 };
 
 struct PromptInputs {

@@ -23,9 +23,30 @@ std::string shown(const json::Value& value) {
   return out;
 }
 
+// As many as values, or more: every value but the first stands behind a comma or a bracket.
+size_t bound_on_values(std::string_view body) {
+  size_t count = 1;
+  bool in_string = false;
+  for (size_t i = 0; i < body.size(); ++i) {
+    const char c = body[i];
+    if (c == '"') in_string = !in_string;
+    if (c == '\\') ++i;  // only strings have it
+    if (!in_string && (c == ',' || c == '[' || c == '{')) ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 Result<json::Value> parse_object(std::string_view body) {
+  if (body.find_first_not_of(" \t\r\n") == body.npos) {
+    return invalid_argument("", "the request body is empty; it must be a JSON object");
+  }
+  if (body.size() > kMaxJsonValues && bound_on_values(body) > kMaxJsonValues) {
+    return Status{StatusCode::kTooLarge,
+                  fmt::format("the request body holds more than {} JSON values", kMaxJsonValues),
+                  ""};
+  }
   Result<json::Value> parsed = json::parse(body, {.max_depth = kMaxJsonDepth});
   if (!parsed.ok()) return parsed;
   if (!parsed.value().is_object()) {

@@ -134,14 +134,24 @@ void read_response_format(ObjectReader& reader) {
   if (!inner.ok()) reader.fail(inner.status());
 }
 
-Status fit_to_context(PromptRequest& prompt, int64_t context_length, const LengthFields& fields) {
+Status fit_to_context(PromptRequest& prompt,
+                      const engine::EngineOptions& engine,
+                      const LengthFields& fields) {
   const auto input = static_cast<int64_t>(prompt.ids.size());
+  const int64_t context_length = engine.context_length;
+  const int64_t cache_tokens = int64_t{engine.num_pages} * engine.page_size;
   GenerationOptions& options = prompt.options;
   if (input >= context_length) {
     return invalid_argument(fields.prompt,
                             "The input ({} tokens) is longer than the model's context length "
                             "({} tokens).",
                             input, context_length);
+  }
+  if (input > cache_tokens) {
+    return invalid_argument(fields.prompt,
+                            "The input ({} tokens) is longer than the server's KV cache ({} "
+                            "tokens, --max-total-tokens).",
+                            input, cache_tokens);
   }
   const int64_t room = context_length - input;
   if (options.max_new_tokens && *options.max_new_tokens > room) {
@@ -160,6 +170,15 @@ Status fit_to_context(PromptRequest& prompt, int64_t context_length, const Lengt
         fields.min_tokens, options.sampling.max_new_tokens, options.sampling.min_new_tokens);
   }
   return {};
+}
+
+Status check_prompt_tokens(const std::vector<PromptRequest>& prompts, const std::string& n_field) {
+  int64_t total = 0;
+  for (const PromptRequest& prompt : prompts) total += std::ssize(prompt.ids) * prompt.options.n;
+  if (total <= kMaxPromptTokens) return {};
+  return invalid_argument(n_field,
+                          "{}: the prompts of all choices have {} tokens together; at most {}",
+                          n_field, total, kMaxPromptTokens);
 }
 
 Status check_prompt_logprobs(const std::vector<PromptRequest>& prompts, const std::string& field) {

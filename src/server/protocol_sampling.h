@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/request.h"
+#include "engine/engine.h"
 #include "server/generation.h"
 #include "server/limits.h"
 #include "server/protocol_reader.h"
@@ -60,9 +60,14 @@ struct LengthFields {
   std::string min_tokens = "min_tokens";
 };
 
-// kInvalidArgument where prompt and answer cannot fit the context, or the answer its least length;
-// else sets max_new_tokens.
-Status fit_to_context(PromptRequest& prompt, int64_t context_length, const LengthFields& fields);
+// kInvalidArgument where prompt and answer cannot fit the context, the prompt the cache, or the
+// answer its least length; else sets max_new_tokens.
+Status fit_to_context(PromptRequest& prompt,
+                      const engine::EngineOptions& engine,
+                      const LengthFields& fields);
+
+// kInvalidArgument, naming the field, where the choices of all prompts hold too many tokens.
+Status check_prompt_tokens(const std::vector<PromptRequest>& prompts, const std::string& n_field);
 
 // kInvalidArgument, naming the field, where the log-probs of all prompts are more than an answer
 // may hold.

@@ -82,12 +82,19 @@ void detokenize(Api& api, Call& call) {
   const bool nested =
       tokens->is_array() && !tokens->as_array().empty() && tokens->as_array().front().is_array();
   if (!nested) {
-    text =
-        api.tokenizer.decode(reader.ids("tokens", INT64_MAX, api.config.vocab_size), skip_special);
+    text = api.tokenizer.decode(reader.ids("tokens", kMaxDetokenizedIds, api.config.vocab_size),
+                                skip_special);
   } else {
     json::Array texts;
-    for (const auto& ids : reader.id_lists("tokens", INT64_MAX, api.config.vocab_size)) {
-      texts.emplace_back(api.tokenizer.decode(ids, skip_special));
+    const auto lists = reader.id_lists("tokens", INT64_MAX, api.config.vocab_size);
+    size_t num_ids = 0;
+    for (const auto& ids : lists) num_ids += ids.size();
+    if (num_ids > static_cast<size_t>(kMaxDetokenizedIds)) {
+      reader.fail("tokens", fmt::format("must be at most {} ids together, got {}",
+                                        kMaxDetokenizedIds, num_ids));
+    }
+    for (size_t i = 0; i < lists.size() && reader.ok(); ++i) {
+      texts.emplace_back(api.tokenizer.decode(lists[i], skip_special));
     }
     text = std::move(texts);
   }

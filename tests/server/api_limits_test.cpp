@@ -12,6 +12,7 @@ namespace {
 using testing::at;
 using testing::HttpReply;
 using testing::ServingFixture;
+using testing::ServingOptions;
 using testing::text_script;
 
 constexpr std::string_view kChat = "/v1/chat/completions";
@@ -169,7 +170,9 @@ TEST_F(ApiLimits, WrongTypes) {
       {"logprobs", {"1", "\"true\"", "[]", "{}"}},
       {"top_logprobs", {"\"1\"", "true", "[]", "{}", "-1", "3"}},
       {"logit_bias", {"1", "\"x\"", "true", "[]"}},
-      {"tools", {"1", "\"x\"", "true", "{}", "[1]", "[{}]", "[{\"function\":{}}]"}},
+      {"tools",
+       {"1", "\"x\"", "true", "{}", "[1]", "[{}]", "[{\"function\":{}}]",
+        "[{\"function\":{\"name\":\"f\",\"parameters\":{\"type\":5}}}]"}},
       {"tool_choice", {"1", "true", "[]", "\"sometimes\"", "\"required\"", "{}"}},
       {"response_format",
        {"1", "\"x\"", "true", "[]", "{}", "{\"type\":\"json_object\"}",
@@ -217,6 +220,17 @@ TEST_F(ApiLimits, NothingWrongIsPassedOver) {
   expect_refused(kChat, chat(R"("priority":"high")"), "priority", "integer");
   expect_refused(kChat, chat(R"("functions":[])"), "functions", "tools");
   expect_refused(kChat, chat(R"("custom_logit_processor":"x")"), "custom_logit_processor");
+  expect_refused(
+      kChat, chat(R"("tools":[{"function":{"name":"f","parameters":{"properties":{"a":[]}}}}])"),
+      "tools[0].function.parameters.properties.a", "object");
+  expect_refused(kChat,
+                 R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f",)"
+                 R"("arguments":"{\"a\":1e999}"}}]}]})",
+                 "messages[0].tool_calls[0].function.arguments", "a is 1e999, beyond the range");
+  expect_refused("/generate", R"({"text":"x","top_logprobs_num":5})", "top_logprobs_num",
+                 "needs return_logprob");
+  expect_refused("/generate", R"({"text":"x","token_ids_logprob":[5]})", "token_ids_logprob");
+  expect_refused("/generate", "", "", "body is empty");
   expect_refused(kChat, chat(R"("min_tokens":9000)"), "min_tokens", "9000");
   expect_refused(kCompletions, R"({"prompt":"x","min_tokens":17})", "min_tokens", "16");
   expect_refused(kCompletions, R"({"prompt":"x","response_format":{"type":"json_object"}})",
@@ -242,6 +256,52 @@ TEST_F(ApiLimits, LengthsNameTheirField) {
   expect_refused("/generate", fmt::format(R"({{"text":"{}"}})", text), "text", "8192");
   expect_refused("/generate", R"({"text":"x","sampling_params":{"max_new_tokens":9000}})",
                  "sampling_params.max_new_tokens", "8192");
+  ServingOptions small;
+  small.engine.num_pages = 10;
+  ServingFixture serving(text_script("ok"), small);
+  for (const auto& [path, body, field] :
+       {std::tuple(kChat, R"({{"messages":[{{"role":"user","content":"{}"}}]}})", "messages"),
+        std::tuple(kCompletions, R"({{"prompt":"{}"}})", "prompt"),
+        std::tuple(std::string_view("/generate"), R"({{"text":"{}"}})", "text")}) {
+    const HttpReply reply =
+        serving.post(path, fmt::format(fmt::runtime(body), std::string(161, 'x')));
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(at(reply.json(), "error.param"), json::Value(field));
+    EXPECT_NE(reply.body.find("KV cache (160 tokens"), std::string::npos) << reply.body;
+  }
+}
+
+// What a body of 32 MiB may become: values of forty bytes each, texts of ids, choices' prompts.
+TEST_F(ApiLimits, BodiesStaySmallWhenTheyAreRead) {
+  std::string values = R"({"text":"x","a":[)";
+  for (size_t i = 0; i <= server::kMaxJsonValues; ++i) values += "0,";
+  const HttpReply reply = serving_.post("/generate", values + "0]}");
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_NE(reply.body.find("4194304 JSON values"), std::string::npos) << reply.body;
+  // What stands in strings is no value.
+  const std::string text = R"({"text":"x","a":")" + std::string(5 << 20, ',') + R"(\"[,]"})";
+  EXPECT_EQ(serving_.post("/generate", text).status, 200);
+  std::string ids = R"({"tokens":[)";
+  for (int64_t i = 0; i < server::kMaxDetokenizedIds; ++i) ids += "1,";
+  expect_refused("/detokenize", ids + "1]}", "tokens", "2097152");
+  expect_refused("/detokenize", R"({"tokens":[)" + ids.substr(10) + "1],[1]]}", "tokens",
+                 "2097152");
+  expect_alive();
+}
+
+TEST(ApiLimitsOfLongContexts, PromptsOfAllChoicesAreBounded) {
+  ServingOptions options;
+  options.engine.context_length = 16384;
+  ServingFixture serving(text_script("ok"), options);
+  std::string prompts = "[1";
+  for (int i = 1; i < 8200; ++i) prompts += ",1";
+  prompts += "]";
+  for (int i = 0; i < 5; ++i) prompts += "," + prompts;  // 32 of them
+  const HttpReply reply =
+      serving.post(kCompletions, fmt::format(R"({{"prompt":[{}],"n":128}})", prompts));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(at(reply.json(), "error.param"), json::Value("n"));
+  EXPECT_NE(reply.body.find("33554432"), std::string::npos) << reply.body.substr(0, 300);
 }
 
 // One body must not ask for more log-probs than memory holds: B107.
@@ -264,6 +324,11 @@ TEST_F(ApiLimits, PromptLogprobsAreBounded) {
 TEST_F(ApiLimits, JsonSaysWhereAndHowDeep) {
   expect_refused(kChat, chat(R"("a":{"b":[1,18446744073709551615]})"), "a.b[1]", "a.b[1] is");
   expect_refused(kChat, chat(R"("a":[{"b":1,"b":2}])"), "a[0].b", "duplicate");
+  expect_refused(kChat, chat(R"("seed":36893488147419103232)"), "seed", "beyond 64 signed bits");
+  expect_refused(kChat, chat(R"("temperature":1e400)"), "temperature", "the range of doubles");
+  expect_refused("/generate", R"({"text":"x","sampling_params":{"top_p":-1e999}})",
+                 "sampling_params.top_p", "the range of doubles");
+  expect_refused(kChat, chat(R"("user":"\ud800")"), "user", "surrogate");
   expect_refused(kChat, std::string(200, '[') + std::string(200, ']'), "", "deeper than 128");
   // Windows editors begin files with it, and Python's json takes it.
   EXPECT_EQ(serving_.post("/generate", "\xEF\xBB\xBF{\"text\":\"x\"}").status, 200);
