@@ -15,6 +15,7 @@ namespace {
 std::vector<std::string> flags_of(const Command& command) {
   std::vector<std::string> flags = {"--help"};
   if (command.markdown) flags.emplace_back(kMarkdownFlag);
+  if (command.version) flags.emplace_back(kVersionFlag);
   if (!command.options) return flags;
   for (const OptionRow& row : command.options->rows()) {
     if (!row.positional()) flags.insert(flags.end(), row.flags.begin(), row.flags.end());
@@ -81,7 +82,7 @@ std::vector<std::string> with_full_flags(const Command& program, std::vector<std
   for (std::string& arg : args) {
     if (arg == "--") break;
     if (!arg.starts_with("--")) {
-      if (current->subcommands.empty()) continue;
+      if (current->subcommands.empty() || arg == "-h") continue;
       current = &subcommand_named(*current, arg);
       flags = flags_of(*current);
       continue;

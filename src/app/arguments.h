@@ -10,6 +10,7 @@
 namespace winnow::app {
 
 constexpr const char* kMarkdownFlag = "--help-markdown";
+constexpr const char* kVersionFlag = "--version";
 
 // args: without the program's name. Follows subcommands. Throws Error for a flag that fits
 // nothing, with the nearest names, or more than one.

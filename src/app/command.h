@@ -17,8 +17,9 @@ struct Command {
   // Of a command without subcommands; run() is called once the table knows what was given.
   std::shared_ptr<OptionTable> options = nullptr;
   std::function<void()> run = nullptr;
-  std::function<std::string()> markdown =
-      nullptr;  // what --help-markdown prints, where there is one
+  // What --help-markdown and --version print, where there is one.
+  std::function<std::string()> markdown = nullptr;
+  std::function<std::string()> version = nullptr;
 };
 
 // A command whose state {options; table} lives as long as it does.

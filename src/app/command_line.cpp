@@ -34,6 +34,19 @@ void add_row(CLI::App& app, OptionRow& row) {
   if (!row.positional()) option->group(row.section);
 }
 
+void add_printer(CLI::App& app,
+                 const char* flag,
+                 const std::function<std::string()>& text,
+                 const char* help) {
+  app.add_flag_callback(
+      flag,
+      [&text] {
+        std::fputs(text().c_str(), stdout);
+        throw CLI::Success();
+      },
+      help);
+}
+
 void fill(CLI::App& app, const Command& command) {
   for (const Command& sub : command.subcommands) fill(*app.add_subcommand(sub.name, sub.help), sub);
   if (!command.subcommands.empty()) app.require_subcommand(1);
@@ -41,13 +54,10 @@ void fill(CLI::App& app, const Command& command) {
     for (OptionRow& row : command.options->rows()) add_row(app, row);
   }
   if (command.markdown) {
-    app.add_flag_callback(
-        kMarkdownFlag,
-        [&command] {
-          std::fputs(command.markdown().c_str(), stdout);
-          throw CLI::Success();
-        },
-        "Print these options as Markdown and exit");
+    add_printer(app, kMarkdownFlag, command.markdown, "Print these options as Markdown and exit");
+  }
+  if (command.version) {
+    add_printer(app, kVersionFlag, command.version, "Print what this program is and exit");
   }
 }
 

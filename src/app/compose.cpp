@@ -64,11 +64,13 @@ engine::EngineOptions engine_options(const ServeOptions& options, const LoadedMo
   out.max_queued_requests = static_cast<int32_t>(options.max_queued_requests);
   out.page_size = static_cast<int32_t>(options.page_size);
   out.context_length = static_cast<int32_t>(choose_context_length(options, loaded.config));
-  out.chunked_prefill_size = options.chunked_prefill_size < 1
-                                 ? out.context_length
-                                 : static_cast<int32_t>(options.chunked_prefill_size);
   out.num_pages = static_cast<int32_t>(
       choose_num_pages(options, loaded, out.context_length, loaded.backend->free_memory_bytes()));
+  const int64_t chunk =
+      options.chunked_prefill_size < 1 ? out.context_length : options.chunked_prefill_size;
+  // Workspace is made for so many rows; prompts that the cache does not hold never fill them.
+  out.chunked_prefill_size =
+      static_cast<int32_t>(std::min(chunk, int64_t{out.num_pages} * out.page_size));
   out.prefix_cache = !options.disable_radix_cache;
   out.seed = static_cast<uint64_t>(options.random_seed);
   return out;

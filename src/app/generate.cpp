@@ -1,11 +1,11 @@
 #include "app/generate.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "app/compose.h"
 #include "app/options.h"
+#include "app/standard_streams.h"
 #include "base/bounded_queue.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -114,7 +114,7 @@ void print_summary(const server::ChoiceOutput& output,
                                            {"prompt_tokens", output.prompt_tokens()},
                                            {"completion_tokens", output.completion_tokens()},
                                            {"seconds", seconds}};
-  std::printf("%s\n", json::dump(summary).c_str());
+  write_out(json::dump(summary) + '\n');
 }
 
 void stream_answer(const GenerateOptions& options, Composition& composition, const Clock& clock) {
@@ -131,15 +131,14 @@ void stream_answer(const GenerateOptions& options, Composition& composition, con
     text += delta.text;
     ids.insert(ids.end(), delta.ids.begin(), delta.ids.end());
     if (options.json) continue;
-    std::fwrite(delta.text.data(), 1, delta.text.size(), stdout);
-    std::fflush(stdout);
+    write_out(delta.text);
   }
   if (output.finish() == engine::FinishReason::kError) throw_error("{}", output.error().message);
   const double seconds = static_cast<double>(clock.now_ns() - begin_ns) * 1e-9;
   if (options.json) {
     print_summary(output, text, ids, seconds);
   } else {
-    std::printf("\n");
+    write_out("\n");
     log::info("{} prompt tokens, {} tokens in {:.2f} s", output.prompt_tokens(),
               output.completion_tokens(), seconds);
   }

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/utf8.h"
 
 namespace winnow::app {
 namespace {
@@ -111,9 +112,15 @@ void OptionTable::text(std::string_view flags,
                        std::string& target,
                        std::string value,
                        std::string help) {
+  const bool any = value == "TEXT";
   OptionRow& row = add(flags, std::move(value), std::move(help));
   row.default_text = target;
-  row.set = [&target](std::string_view, const std::string& text) { target = text; };
+  row.set = [&target, any](std::string_view flag, const std::string& text) {
+    // An unset variable of a shell script must not open the server to everyone.
+    if (!any && text.empty()) throw_error("{}: must not be empty", flag);
+    if (!any && !is_valid_utf8(text)) throw_error("{} {}: is not UTF-8", flag, text);
+    target = text;
+  };
   values_.push_back([&target] { return json::Value(target); });
 }
 

@@ -38,6 +38,7 @@ class OptionTable {
   // flags: "--tp-size --tp"; the target's present value is the default.
   void integer(std::string_view flags, int64_t& target, int64_t min, int64_t max, std::string help);
   void number(std::string_view flags, double& target, double min, double max, std::string help);
+  // value: what the help calls it. A "TEXT" may be empty and of any bytes, everything else not.
   void text(std::string_view flags, std::string& target, std::string value, std::string help);
   void choice(std::string_view flags,
               std::string& target,

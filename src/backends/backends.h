@@ -28,4 +28,7 @@ struct ServingKernel {
 // What the dispatch of the CPU backend takes on this machine; the instruction set goes to isa.
 std::vector<ServingKernel> cpu_kernels(const KernelNeeds& needs, std::string& isa);
 
+// Instruction sets for which this build has kernels, best first, whatever this machine has.
+std::vector<std::string> cpu_kernel_sets();
+
 }  // namespace winnow::backends

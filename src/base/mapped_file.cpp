@@ -14,12 +14,14 @@
 namespace winnow {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting for whoever might write into a pipe of that name.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw_error("{}: {}", path, std::strerror(errno));
   struct stat info = {};
   int failure = ::fstat(fd, &info) != 0 ? errno : 0;
   if (failure == 0 && !S_ISREG(info.st_mode)) {
-    failure = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+    ::close(fd);
+    throw_error("{}: {}", path, S_ISDIR(info.st_mode) ? "is a directory" : "is no regular file");
   }
   if (failure == 0 && info.st_size > 0) {
     void* address =

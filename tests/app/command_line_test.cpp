@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "testing/paths.h"
 #include "testing/program.h"
 #include "testing/temp_folder.h"
@@ -108,6 +110,75 @@ TEST(CommandLine, OutputThatCannotBeWritten) {
     EXPECT_EQ(result.exit_code, 1) << command;
     EXPECT_NE(result.output.find("standard output"), std::string::npos) << result.output;
   }
+}
+
+// Not after a million tokens that nobody gets.
+TEST(CommandLine, GenerateStopsAtTheFirstByteThatIsNotTaken) {
+  const std::string endless = WINNOW_PROGRAM
+      " generate --prompt x --ignore-eos --max-new-tokens 4000 --log-level info "
+      "--model " WINNOW_SOURCE_DIR "/models/winnow-mini";
+  const auto full = testing::run_program(fmt::format("({} >/dev/full)", endless));
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_NE(full.output.find("standard output cannot be written: No space"), std::string::npos)
+      << full.output;
+  EXPECT_EQ(full.output.find("prompt tokens"), std::string::npos)
+      << full.output;  // what it ends with
+  const auto closed = testing::run_program(fmt::format("({} >&-)", endless));
+  EXPECT_EQ(closed.exit_code, 1);
+  EXPECT_NE(closed.output.find("standard output"), std::string::npos) << closed.output;
+  // A reader that leaves, with the signal for it and without.
+  for (const char* first : {"", "trap '' PIPE; "}) {
+    const auto left = testing::run_program(fmt::format("{}{} | head -c 1", first, endless));
+    EXPECT_EQ(left.exit_code, 0);
+    EXPECT_EQ(left.output.find("winnow:"), std::string::npos) << left.output;
+    EXPECT_EQ(left.output.find("prompt tokens"), std::string::npos) << left.output;
+  }
+}
+
+// A value that a script left out, and bytes that no JSON can hold.
+TEST(CommandLine, EmptyAndBrokenNames) {
+  for (const char* flag : {"--host", "--api-key", "--admin-api-key", "--served-model-name",
+                           "--tokenizer-path", "--trace", "--model-path"}) {
+    expect_refusal(fmt::format("serve {} ''", flag), fmt::format("{}: must not be empty", flag));
+  }
+  expect_refusal("serve ''", "must not be empty");
+  expect_refusal("serve nowhere --served-model-name \"$(printf '\\377')\"", "is not UTF-8");
+  EXPECT_EQ(winnow("-h").output, winnow("--help").output);
+  EXPECT_EQ(winnow("bench -h").exit_code, 0);
+}
+
+TEST(CommandLine, LinksThatLeadToThemselves) {
+  testing::TempFolder folder;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(WINNOW_SOURCE_DIR "/models/winnow-mini")) {
+    const std::string name = entry.path().filename();
+    std::filesystem::create_symlink(name == "generation_config.json" ? name : entry.path().string(),
+                                    folder.file(name));
+  }
+  const auto result = winnow("inspect " + folder.path());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.output.find(folder.file("generation_config.json") + ": "), std::string::npos)
+      << result.output;
+}
+
+// Rows for a step are bounded by the cache, whatever is asked for.
+TEST(CommandLine, HugeChunks) {
+  const std::string command =
+      "generate --prompt x --max-new-tokens 1 --max-total-tokens 1024 --chunked-prefill-size {} "
+      "--model " WINNOW_SOURCE_DIR "/models/winnow-mini";
+  for (const char* size : {"2147483647", "100000000", "1024"}) {
+    const auto result = winnow(fmt::format(fmt::runtime(command), size));
+    EXPECT_EQ(result.exit_code, 0) << size << result.output;
+  }
+}
+
+TEST(CommandLine, Version) {
+  const auto version = winnow("--version");
+  EXPECT_EQ(version.exit_code, 0);
+  for (const char* words : {"winnow 0.", "git revision ", "CPU kernels ", "this machine takes "}) {
+    EXPECT_NE(version.output.find(words), std::string::npos) << version.output;
+  }
+  expect_refusal("serve --version", "there is no option --version");
 }
 
 TEST(CommandLine, HelpAndAnythingBehindTheDashes) {

@@ -53,10 +53,10 @@ TEST(ChatFormat, ArgumentsInEveryForm) {
       if (c.glm5) {
         EXPECT_NE(prompt.substr(0, 6), "error:") << name << c.arguments << prompt;
       } else {
-        EXPECT_EQ(prompt,
-                  "error: messages[1].tool_calls[0].function.arguments must be a string that "
-                  "holds a JSON object")
-            << name << c.arguments;
+        EXPECT_TRUE(
+            prompt.starts_with("error: messages[1].tool_calls[0].function.arguments must be a "
+                               "string that holds a JSON object"))
+            << name << c.arguments << prompt;
       }
     }
     if (!c.glm5) continue;

@@ -28,6 +28,12 @@ Buffer CpuBackend::allocate(int64_t bytes) {
   WINNOW_CHECK(bytes >= 0, "bytes {}", bytes);
   const int64_t rounded = (bytes + 63) / 64 * 64;
   if (rounded == 0) return {};
+  // aligned_alloc promises more than there is, and touching it would end the process.
+  constexpr int64_t kWorthAsking = 64 << 20;
+  if (rounded >= kWorthAsking && rounded > free_memory_bytes()) {
+    throw_error("cpu backend: no memory for {} MiB, {} MiB are available", rounded >> 20,
+                free_memory_bytes() >> 20);
+  }
   // Fresh large allocations come zeroed from the kernel, but aligned_alloc may hand out used ones.
   void* data = std::aligned_alloc(64, static_cast<size_t>(rounded));
   if (data == nullptr) throw_error("cpu backend: no memory for {} bytes", bytes);

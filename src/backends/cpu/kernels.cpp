@@ -1,6 +1,7 @@
 #include "backends/cpu/kernels.h"
 
 #include <cstring>
+#include <iterator>
 
 namespace winnow::backends {
 
@@ -44,6 +45,10 @@ const KernelTable& best_kernels() {
     if (row.runs_here()) return *row.table;
   }
   return portable::kTable;
+}
+
+const KernelTable* compiled_kernels(int64_t index) {
+  return index < std::ssize(kRows) ? kRows[index].table : nullptr;
 }
 
 const KernelTable* find_kernels(const char* isa) {

@@ -152,6 +152,8 @@ struct KernelTable {
 
 // The best table this CPU can run.
 const KernelTable& best_kernels();
+// Those of this build, best first, whatever this CPU can run; null behind the last.
+const KernelTable* compiled_kernels(int64_t index);
 // By name: "portable", "avx2", "avx512"; null where the CPU or the build lacks it.
 const KernelTable* find_kernels(const char* isa);
 

@@ -37,4 +37,12 @@ std::vector<ServingKernel> cpu_kernels(const KernelNeeds& needs, std::string& is
   return rows;
 }
 
+std::vector<std::string> cpu_kernel_sets() {
+  std::vector<std::string> names;
+  for (int64_t i = 0; const KernelTable* table = compiled_kernels(i); ++i) {
+    names.emplace_back(table->isa);
+  }
+  return names;
+}
+
 }  // namespace winnow::backends
