@@ -211,6 +211,63 @@ TEST_F(ApiLimits, WrongTypes) {
   expect_alive();
 }
 
+// B109, the other two endpoints: each kind of field with each wrong type names the field.
+TEST_F(ApiLimits, WrongTypesOfCompletionsAndGenerate) {
+  using Names = std::vector<const char*>;
+  struct Kind {
+    Names wrong;
+    Names completions, sampling_params, generate;
+  };
+  const Kind kinds[] = {
+      {{"\"1\"", "true", "[]", "{}"},
+       {"max_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
+        "presence_penalty", "repetition_penalty", "n", "seed", "min_tokens", "logprobs"},
+       {"max_new_tokens", "temperature", "top_p", "top_k", "min_p", "frequency_penalty",
+        "presence_penalty", "repetition_penalty", "n", "sampling_seed", "min_new_tokens"},
+       {"logprob_start_len", "top_logprobs_num"}},
+      {{"1", "\"x\"", "[]", "{}"},
+       {"stream", "echo", "ignore_eos", "skip_special_tokens", "no_stop_trim"},
+       {"ignore_eos", "skip_special_tokens", "no_stop_trim"},
+       {"stream", "return_logprob", "return_text_in_logprobs", "return_prompt_token_ids"}},
+      {{"1", "true", "{}"}, {"model", "rid", "cache_salt"}, {}, {"rid", "text"}},
+      {{"\"1\"", "true", "{}", "[\"1\"]", "[1.5]"},
+       {"stop_token_ids"},
+       {"stop_token_ids"},
+       {"input_ids"}},
+      {{"1", "true", "{}", "[1]", "[null]"}, {"stop"}, {"stop"}, {}},
+      {{"1", "\"x\"", "true"}, {"logit_bias", "stream_options"}, {}, {"sampling_params"}},
+  };
+  const auto expect_named = [&](std::string_view path, const std::string& body,
+                                std::string_view field) {
+    const HttpReply reply = serving_.post(path, body);
+    EXPECT_EQ(reply.status, 400) << body << reply.body;
+    const json::Value error = reply.json();
+    const json::Value& param = at(error, "error.param");
+    ASSERT_TRUE(param.is_string()) << body << reply.body;
+    EXPECT_TRUE(param.as_string().starts_with(field)) << body << reply.body;
+  };
+  for (const Kind& kind : kinds) {
+    for (const char* wrong : kind.wrong) {
+      for (const char* field : kind.completions) {
+        expect_named(kCompletions, fmt::format(R"({{"prompt":"x","{}":{}}})", field, wrong), field);
+      }
+      for (const char* field : kind.sampling_params) {
+        expect_named("/generate",
+                     fmt::format(R"({{"text":"x","sampling_params":{{"{}":{}}}}})", field, wrong),
+                     fmt::format("sampling_params.{}", field));
+      }
+      for (const char* field : kind.generate) {
+        const bool prompt =
+            field == std::string_view("text") || field == std::string_view("input_ids");
+        expect_named("/generate",
+                     fmt::format(R"({{{}"{}":{}}})", prompt ? "" : "\"text\":\"x\",", field, wrong),
+                     field);
+      }
+    }
+  }
+  expect_alive();
+}
+
 // Values that were once taken and lost: they change the answer, or seem to.
 TEST_F(ApiLimits, NothingWrongIsPassedOver) {
   expect_refused(kChat, chat(R"("repetition_penalty":1e-300)"), "repetition_penalty", "1e-06");
