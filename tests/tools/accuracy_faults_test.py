@@ -75,7 +75,7 @@ class Report(unittest.TestCase):
     def test_without_the_usual_reference_the_defaults_are_one(self):
         done = self.report(self.ROWS)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("| 656, FP8 keys (the defaults) | 75.0 ± 23.6 of 4 |", done.stdout)
+        self.assertIn("| 656, FP8 keys (the defaults) | 75.0 ± 23.6 | 100.0 |", done.stdout)
         self.assertIn("| against 656, FP8 keys (the defaults) |", done.stdout)
         self.assertIn("| dense attention, 656 | 4 | +25.0 ± 25.0 | 1 | 0 | -0.1000 ± 0.0000 |",
                       done.stdout)
@@ -92,6 +92,13 @@ class Report(unittest.TestCase):
         self.assertIn("| dense attention, 656 | 0 | | | | |", done.stdout)
         done = self.report({**self.ROWS, "dense": [row("tools", 0, True, 0.1)]})
         self.assertIn("| dense attention, 656 | 1 | +100.0 | 1 | 0 | -0.1000 |", done.stdout)
+
+    def test_counts_that_are_not_the_usual_ones_are_shown(self):
+        done = self.report({**self.ROWS, "dense": self.ROWS["dense"][:2] + [
+            row("choices", 0, True, 0.1)]})
+        self.assertIn("| 656, FP8 keys (the defaults) | 75.0 ± 23.6 | not asked |", done.stdout)
+        self.assertRegex(done.stdout, r"\| dense attention, 656 \| 100.0 ± [\d.]+ of 2 \|")
+        self.assertIn("| questions | 4 | 1 | |", done.stdout)
 
     def test_what_is_missing_is_named(self):
         done = self.report(self.ROWS, "--reference", "cache-644")

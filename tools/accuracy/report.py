@@ -26,12 +26,13 @@ def read(folder):
             for name in CONFIGURATIONS if (folder / f"{name}.jsonl").exists()}
 
 
-def share(entry):
-    """Right answers in per cent, their standard error and how many were asked."""
+def share(entry, usual):
+    """Right answers in per cent, their standard error, and how many were asked if not as usual."""
     if entry is None:
-        return ""
+        return "not asked"
     right, items = entry["right"], entry["items"]
-    return f"{100 * right / items:.1f} ± {100 * table.standard_error(right, items):.1f} of {items}"
+    asked = "" if items == usual else f" of {items}"
+    return f"{100 * right / items:.1f} ± {100 * table.standard_error(right, items):.1f}{asked}"
 
 
 def mean_and_error(values, scale=1.0, digits=1):
@@ -43,15 +44,16 @@ def mean_and_error(values, scale=1.0, digits=1):
 
 
 def scores(rows_of):
-    asked = {row["case"] for rows in rows_of.values() for row in rows}
-    cases = [case for case in CASES if case in asked]
-    yield "| right, % | " + " | ".join(cases) + " | form |"
-    yield "|---|" + "---:|" * (len(cases) + 1)
+    summaries = {name: table.summary(rows) for name, rows in rows_of.items()}
+    usual = {case: max(found[case]["items"] for found in summaries.values() if case in found)
+             for case in CASES if any(case in found for found in summaries.values())}
+    yield "| right, % | " + " | ".join(case.replace("_", " ") for case in usual) + " | form |"
+    yield "|---|" + "---:|" * (len(usual) + 1)
     for name, rows in rows_of.items():
-        found = table.summary(rows)
-        cells = [share(found.get(case)) for case in cases]
+        cells = [share(summaries[name].get(case), items) for case, items in usual.items()]
         cells.append(f"{100 * sum(row['form'] for row in rows) / len(rows):.1f}")
         yield f"| {SHOWN[name]} | " + " | ".join(cells) + " |"
+    yield "| questions | " + " | ".join(map(str, usual.values())) + " | |"
 
 
 def differences(rows_of, reference):
