@@ -7,32 +7,44 @@
 namespace winnow::server {
 namespace {
 
-json::Array to_json(const std::vector<int32_t>& ids) {
-  json::Array out;
-  out.reserve(ids.size());
-  for (const int32_t id : ids) out.emplace_back(int64_t{id});
+// Written straight away: as JSON values the ids of a long text would take ten times the memory.
+struct Tokenized {
+  std::string tokens;  // [1,2] or [[1],[2]]
+  json::Value count;
+};
+
+void append_ids(std::string& out, const std::vector<int32_t>& ids) {
+  out.push_back('[');
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) out.push_back(',');
+    out += std::to_string(ids[i]);
+  }
+  out.push_back(']');
+}
+
+Tokenized tokenized(const std::vector<int32_t>& ids) {
+  Tokenized out{.tokens = {}, .count = static_cast<int64_t>(ids.size())};
+  append_ids(out.tokens, ids);
   return out;
 }
 
-Result<json::Object> tokenize_prompt(const Api& api,
-                                     ObjectReader& reader,
-                                     const json::Value& prompt) {
+Result<Tokenized> tokenize_prompt(const Api& api, ObjectReader& reader, const json::Value& prompt) {
   if (prompt.is_string()) {
-    const auto ids = api.tokenizer.encode(prompt.as_string(), text::ControlTokens::kParse);
-    return json::Object{{"tokens", to_json(ids)}, {"count", static_cast<int64_t>(ids.size())}};
+    return tokenized(api.tokenizer.encode(prompt.as_string(), text::ControlTokens::kParse));
   }
-  json::Array tokens;
+  std::string tokens = "[";
   json::Array counts;
   for (const std::string& text : reader.strings("prompt", kMaxPrompts, INT64_MAX)) {
     const auto ids = api.tokenizer.encode(text, text::ControlTokens::kParse);
-    tokens.emplace_back(to_json(ids));
+    if (!counts.empty()) tokens.push_back(',');
+    append_ids(tokens, ids);
     counts.emplace_back(static_cast<int64_t>(ids.size()));
   }
   if (!reader.ok()) return reader.status();
-  return json::Object{{"tokens", std::move(tokens)}, {"count", std::move(counts)}};
+  return Tokenized{.tokens = tokens + ']', .count = std::move(counts)};
 }
 
-Result<json::Object> tokenize_messages(const Api& api, ObjectReader& reader) {
+Result<Tokenized> tokenize_messages(const Api& api, ObjectReader& reader) {
   const text::ChatRequest chat = read_chat_prompt(reader);
   if (!reader.ok()) return reader.status();
   if (chat.messages.as_array().empty()) {
@@ -43,11 +55,10 @@ Result<json::Object> tokenize_messages(const Api& api, ObjectReader& reader) {
   }
   const auto pieces = api.chat_format->render(chat);
   if (!pieces.ok()) return pieces.status();
-  const auto ids = api.tokenizer.encode(pieces.value());
-  return json::Object{{"tokens", to_json(ids)}, {"count", static_cast<int64_t>(ids.size())}};
+  return tokenized(api.tokenizer.encode(pieces.value()));
 }
 
-Result<json::Object> tokenize_body(const Api& api, const json::Value& body) {
+Result<Tokenized> tokenize_body(const Api& api, const json::Value& body) {
   ObjectReader reader(body);
   reader.boolean("add_special_tokens", true);
   const json::Value* prompt = reader.find("prompt");
@@ -64,10 +75,12 @@ Result<json::Object> tokenize_body(const Api& api, const json::Value& body) {
 void tokenize(Api& api, Call& call) {
   std::optional<json::Value> body = read_body(api, call, ContentType::kMustBeJson);
   if (!body) return;
-  Result<json::Object> answer = tokenize_body(api, *body);
+  const Result<Tokenized> answer = tokenize_body(api, *body);
   if (!answer.ok()) return refuse(api, *call.exchange, answer.status());
-  answer.value().emplace_back("max_model_len", api.context_length());
-  call.exchange->respond({.body = json::dump(std::move(answer.value()))});
+  call.exchange->respond(
+      {.body =
+           fmt::format(R"({{"tokens":{},"count":{},"max_model_len":{}}})", answer.value().tokens,
+                       json::dump(answer.value().count), api.context_length())});
 }
 
 void detokenize(Api& api, Call& call) {
