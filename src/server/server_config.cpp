@@ -1,9 +1,9 @@
 #include "server/server_config.h"
 
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "server/limits.h"
 #include "server/protocol_reader.h"
 
@@ -11,10 +11,8 @@ namespace winnow::server {
 
 SamplingDefaults load_sampling_defaults(const std::string& model_path) {
   const std::string path = model_path + "/generation_config.json";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  Result<json::Value> parsed = parse_object(text);
+  if (!std::filesystem::exists(path)) return {};
+  Result<json::Value> parsed = parse_object(read_file(path));
   if (!parsed.ok()) throw_error("{}: {}", path, parsed.status().message);
   ObjectReader reader(parsed.value());
   constexpr double kBig = 1e30;
