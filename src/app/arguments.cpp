@@ -74,12 +74,30 @@ std::string full_flag(const std::string& flag, const std::vector<std::string>& f
   throw_error("{} could be any of {}", flag, fmt::join(fitting, ", "));
 }
 
+// next: the word behind the flag; null at the end.
+void note_flag(const Command& command,
+               const std::string& flag,
+               bool has_value,
+               const std::string* next) {
+  if (!command.options) return;
+  for (OptionRow& row : command.options->rows()) {
+    if (std::find(row.flags.begin(), row.flags.end(), flag) == row.flags.end()) continue;
+    row.typed = flag;
+    if (row.value.empty() || has_value) return;
+    if (next == nullptr || next->starts_with("--")) {
+      throw_error("{}: a value ({}) must follow", flag, row.value);
+    }
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> with_full_flags(const Command& program, std::vector<std::string> args) {
   const Command* current = &program;
   std::vector<std::string> flags = flags_of(*current);
-  for (std::string& arg : args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    std::string& arg = args[i];
     if (arg == "--") break;
     if (!arg.starts_with("--")) {
       if (current->subcommands.empty() || arg == "-h") continue;
@@ -88,7 +106,9 @@ std::vector<std::string> with_full_flags(const Command& program, std::vector<std
       continue;
     }
     const size_t eq = std::min(arg.find('='), arg.size());
-    arg = full_flag(arg.substr(0, eq), flags) + arg.substr(eq);
+    const std::string flag = full_flag(arg.substr(0, eq), flags);
+    note_flag(*current, flag, eq < arg.size(), i + 1 < args.size() ? &args[i + 1] : nullptr);
+    arg = flag + arg.substr(eq);
   }
   return args;
 }

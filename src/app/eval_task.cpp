@@ -21,11 +21,13 @@ std::vector<eval::Record> rows_of(const EvalOptions& options) {
     return eval::json_records("gsm8k test set", eval::gsm8k_test_jsonl());
   }
   if (!std::filesystem::exists(options.data_path)) {
-    throw_error("--data-path {}: is not there; docs/evaluations.md says where {} comes from",
-                options.data_path, options.eval_name);
+    throw_error(
+        "{}: is not there; --data-path names the data set, and docs/evaluations.md says where {} "
+        "comes from",
+        options.data_path, options.eval_name);
   }
   std::vector<eval::Record> rows = eval::read_records(options.data_path);
-  if (rows.empty()) throw_error("--data-path {}: has no rows", options.data_path);
+  if (rows.empty()) throw_error("{}: has no rows", options.data_path);
   return rows;
 }
 

@@ -83,6 +83,7 @@ OptionRow& OptionTable::add(std::string_view flags, std::string value, std::stri
   OptionRow& row = rows_.emplace_back();
   row.section = section_;
   row.flags = split(flags, ' ');
+  row.typed = row.flags.front();
   row.value = std::move(value);
   row.help = std::move(help);
   return row;
@@ -257,10 +258,10 @@ void OptionTable::apply_file(const std::string& path) {
     const std::string where = fmt::format("--config {}: {}", path, key);
     if (row->clear && value.is_array()) {
       for (const json::Value& v : value.as_array()) {
-        row->set(row->flags.front(), config_text(where, v));
+        row->set(where, config_text(where, v));
       }
     } else {
-      row->set(row->flags.front(), config_text(where, value));
+      row->set(where, config_text(where, value));
     }
   }
 }
@@ -270,7 +271,7 @@ void OptionTable::apply() {
   if (config != nullptr && !config->given.empty()) apply_file(config->given.back());
   for (const OptionRow& row : rows_) {
     if (row.clear && !row.given.empty()) row.clear();
-    for (const std::string& text : row.given) row.set(row.flags.front(), text);
+    for (const std::string& text : row.given) row.set(row.typed, text);
   }
 }
 

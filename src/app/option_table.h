@@ -23,6 +23,7 @@ struct OptionRow {
   std::function<void(std::string_view flag, const std::string& text)> set;
   std::function<void()> clear;     // of an option that may be repeated: forgets all values
   std::vector<std::string> given;  // on the command line
+  std::string typed;               // the flag there, spelled out; the first of flags where none is
   bool required = false;
 
   bool positional() const { return !flags.front().starts_with("--"); }

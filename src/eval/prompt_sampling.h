@@ -17,7 +17,7 @@ template <typename T>
 std::vector<T> sampled(std::vector<T> rows, int64_t count, bench::PythonRandom& random) {
   if (count == 0) return rows;
   if (count > static_cast<int64_t>(rows.size())) {
-    throw_error("--num-examples {}: the data set has {}", count, rows.size());
+    throw_error("{} questions are asked for: the data set has {}", count, rows.size());
   }
   std::vector<T> chosen;
   for (const size_t i : random.sample(rows.size(), static_cast<size_t>(count))) {

@@ -51,8 +51,19 @@ TEST(CommandLine, UnknownWords) {
   expect_refusal("serve --model-p x --d 1", "--d could be any of --device");
   expect_refusal("eval compare one.jsonl", "B is required");
   expect_refusal("generate --prompt two words", "words");
-  expect_refusal("serve --port", "--port");
+  expect_refusal("serve --port", "--port: a value (N) must follow");
+  expect_refusal("eval gsm8k --parallel --json", "--parallel: a value (N) must follow");
   expect_refusal("serve --trust-remote-code=maybe nowhere", "--trust-remote-code");
+}
+
+// An option of several names is spoken of by the one that was used.
+TEST(CommandLine, TheNameThatWasTyped) {
+  expect_refusal("eval gsm8k --num-questions -1", "winnow: --num-questions -1: expected");
+  expect_refusal("eval gsm8k --num-q=-1", "winnow: --num-questions -1: expected");
+  expect_refusal("eval gsm8k --num-questions 1 --num-examples -1", "winnow: --num-examples -1");
+  const testing::TempFolder folder;
+  expect_refusal("eval gsm8k --config " + folder.write("c.json", R"({"num_questions":-1})"),
+                 "c.json: num_questions -1: expected");
 }
 
 // What would otherwise be passed over in silence, or be found out after the model is read.
@@ -96,7 +107,7 @@ TEST(CommandLine, ConfigFilesThatCannotWork) {
   refused(R"({"model":"a","model-path":"b"})", "model and model-path are one option");
   refused(R"({"port":1,"port":2})", "port is a duplicate key");
   refused(R"({"port":18446744073709551615})", "beyond 64 signed bits");
-  refused("\xEF\xBB\xBF{\"tp\":2}", "--tp 2");  // a byte order mark does no harm
+  refused("\xEF\xBB\xBF{\"tp\":2}", "tp 2");  // a byte order mark does no harm
   expect_refusal("serve one --config " + folder.path(), "directory");
 }
 

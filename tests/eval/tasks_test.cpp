@@ -117,7 +117,7 @@ TEST(GpqaTask, FileOrderWithoutNumExamples) {
   const Task lenient = gpqa_task(gpqa_rows(6), {.lenient = true});
   EXPECT_EQ(graded(lenient, 0, "**Answer:** c"), Outcome::kRight);
   expect_says(error_of([] { gpqa_task(gpqa_rows(6), {.num_examples = 7}); }),
-              {"--num-examples 7", "6"});
+              {"7 questions", "has 6"});
 }
 
 TEST(MmluTask, CategoriesAndLabels) {
