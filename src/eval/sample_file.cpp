@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -49,6 +50,7 @@ SampleFileHeader read_header(const std::string& path, Lines& lines) {
 std::FILE* open_file(const std::string& path, const char* mode) {
   std::FILE* file = std::fopen(path.c_str(), mode);
   if (file == nullptr) throw_error("{}: cannot be written: {}", path, std::strerror(errno));
+  std::setvbuf(file, nullptr, _IONBF, 0);  // a line is one write, and a refused one is not kept
   return file;
 }
 
@@ -119,9 +121,14 @@ SampleFile SampleFile::create(const std::string& path, const SampleFileHeader& h
   if (std::filesystem::exists(path)) {
     throw_error("{}: is there already; --resume {} goes on with it", path, path);
   }
-  SampleFile samples(path, open_file(path, "wbx"));
+  SampleFile samples(path, open_file(path, "abx"));
   samples.lock();
-  samples.write_line(json::dump(to_json(header)));
+  try {
+    samples.write_line(json::dump(to_json(header)));
+  } catch (const Error&) {
+    std::filesystem::remove(path, failed);  // nothing to go on with
+    throw;
+  }
   return samples;
 }
 
@@ -148,11 +155,14 @@ SampleFile SampleFile::resume(const std::string& path, const SampleFileHeader& h
   std::error_code failed;
   std::filesystem::resize_file(path, whole_bytes, failed);
   if (failed) throw_error("{}: cannot be written: {}", path, failed.message());
+  samples.whole_bytes_ = static_cast<int64_t>(whole_bytes);
   return samples;
 }
 
 SampleFile::SampleFile(SampleFile&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, nullptr)),
+      whole_bytes_(other.whole_bytes_) {}
 
 SampleFile::~SampleFile() {
   if (file_ != nullptr) std::fclose(file_);
@@ -165,13 +175,24 @@ void SampleFile::lock() {
 
 void SampleFile::write_line(std::string line) {
   line.push_back('\n');
-  const bool written = std::fwrite(line.data(), 1, line.size(), file_) == line.size();
-  if (!written || std::fflush(file_) != 0) {
-    throw_error("{}: cannot be written: {}", path_, std::strerror(errno));
+  if (std::fwrite(line.data(), 1, line.size(), file_) == line.size()) {
+    whole_bytes_ += static_cast<int64_t>(line.size());
+    return;
   }
+  // What there was room for must not stand in front of the next line.
+  const int failure = errno;
+  const bool cut = ::ftruncate(::fileno(file_), whole_bytes_) == 0;
+  throw_error("{}: cannot be written: {}{}", path_, std::strerror(failure),
+              cut ? "" : ", and its last line is not whole");
 }
 
-void SampleFile::append(const Sample& sample) { write_line(json::dump(to_json(sample))); }
+void SampleFile::append(const Sample& sample) {
+  try {
+    write_line(json::dump(to_json(sample)));
+  } catch (const Error& error) {
+    throw_error("{}; --resume {} goes on once it can", error.what(), path_);
+  }
+}
 
 SampleFileHeader read_sample_header(const std::string& path) {
   const MappedFile mapped(path);

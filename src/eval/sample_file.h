@@ -27,7 +27,8 @@ Result<SampleFileHeader> header_from_json(const json::Value& value);
 
 class SampleFile {
  public:
-  // Starts a file; its folder is made. Throws Error when there is one already.
+  // Starts a file; its folder is made. Throws Error when there is one already, and leaves none
+  // where not even the header can be written.
   static SampleFile create(const std::string& path, const SampleFileHeader& header);
   // Goes on with a file. A last line that is not whole is cut off. Throws Error when the header
   // differs in anything but the server, naming the setting, or another run is writing the file.
@@ -39,7 +40,8 @@ class SampleFile {
   SampleFile& operator=(const SampleFile&) = delete;
   ~SampleFile();
 
-  // The line is with the system when this returns. Throws Error when the disk is full.
+  // The line is with the system when this returns. Throws Error when the disk is full; the file
+  // then ends with the last whole line.
   void append(const Sample& sample);
   const std::string& path() const { return path_; }
 
@@ -50,6 +52,7 @@ class SampleFile {
 
   std::string path_;
   std::FILE* file_ = nullptr;
+  int64_t whole_bytes_ = 0;  // of whole lines
 };
 
 // Reads line by line: one answer in memory at a time. A last line without its end is left out.

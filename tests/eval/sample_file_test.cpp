@@ -1,7 +1,9 @@
 #include "eval/sample_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -86,6 +88,61 @@ TEST(SampleFile, GoesOnBehindALineThatWasCutOff) {
     file.append(sample("q1", 0, Outcome::kWrong));
   }
   EXPECT_EQ(read_earlier_samples(path).size(), 2u);
+}
+
+// A disk with room for so many bytes more, as far as this process can tell.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(uint64_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_ = {};
+  void (*handler_)(int);
+};
+
+// A line for which there was no room does not spoil the next one, once there is room again.
+TEST(SampleFile, AFullDiskLeavesWholeLines) {
+  const testing::TempFolder folder;
+  const std::string path = folder.file("s.jsonl");
+  const auto append_with_room = [&](SampleFile& file, uint64_t bytes) {
+    const FileSizeLimit limit(std::filesystem::file_size(path) + bytes);
+    expect_says(error_of([&] { file.append(sample("lost", 0, Outcome::kRight)); }),
+                {"cannot be written", "--resume"});
+  };
+  {
+    SampleFile file = SampleFile::create(path, header());
+    file.append(sample("q0", 0, Outcome::kRight));
+    append_with_room(file, 30);
+    file.append(sample("q1", 0, Outcome::kWrong));
+  }
+  {
+    std::ofstream(path, std::ios::app) << R"({"id":"q2","repe)";
+    SampleFile file = SampleFile::resume(path, header());
+    append_with_room(file, 0);
+    append_with_room(file, 30);
+    file.append(sample("q2", 0, Outcome::kWrong));
+  }
+  EXPECT_EQ(read_earlier_samples(path).size(), 3u);
+}
+
+TEST(SampleFile, AFullDiskLeavesNoFileWithoutAHeader) {
+  const testing::TempFolder folder;
+  const std::string path = folder.file("s.jsonl");
+  {
+    const FileSizeLimit limit(10);
+    expect_says(error_of([&] { SampleFile::create(path, header()); }), {"cannot be written"});
+  }
+  { const SampleFile file = SampleFile::create(path, header()); }
 }
 
 TEST(SampleFile, OneRunAtATime) {
