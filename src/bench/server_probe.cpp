@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace winnow::bench {
 
@@ -20,14 +22,16 @@ bool past(std::chrono::steady_clock::time_point start, double timeout_s) {
 
 void ServerProbe::wait_ready(double timeout_s) {
   const auto start = std::chrono::steady_clock::now();
+  bool told = false;
   while (timeout_s > 0) {
     const auto reply = client_.get("/v1/models", std::min(timeout_s, kProbeTimeoutS));
     if (reply.ok() && reply.value().ok()) return;
-    if (past(start, timeout_s)) {
-      throw_error("no server after {:g} s: {}", timeout_s,
-                  reply.ok() ? "GET /v1/models: " +
-                                   describe_failure(reply.value().status, reply.value().body)
-                             : reply.status().message);
+    const std::string why =
+        reply.ok() ? "GET /v1/models: " + describe_failure(reply.value().status, reply.value().body)
+                   : reply.status().message;
+    if (past(start, timeout_s)) throw_error("no server after {:g} s: {}", timeout_s, why);
+    if (!std::exchange(told, true)) {
+      log::info("waiting for the server, {:g} s at most: {}", timeout_s, why);
     }
     std::this_thread::sleep_for(std::chrono::seconds(1));
   }

@@ -11,7 +11,7 @@ std::string ask_model_name(const bench::Url& url, const bench::HttpHeaders& head
   constexpr double kTimeout_s = 30;
   bench::HttpClient client(url, headers);
   const auto reply = client.get(target, kTimeout_s);
-  if (!reply.ok()) throw_error("{}{}: {}", url.text(), target, reply.status().message);
+  if (!reply.ok()) throw_error("{}", reply.status().message);
   if (!reply.value().ok()) {
     throw_error("{}{}: {}", url.text(), target,
                 bench::describe_failure(reply.value().status, reply.value().body));
