@@ -1,17 +1,16 @@
 #include "app/bench_serving.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 
 #include "app/bench_serving_options.h"
 #include "app/interrupt.h"
+#include "app/output_path.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "bench/serving_plot.h"
@@ -38,19 +37,6 @@ std::string output_file(const BenchServingOptions& options, const bench::Serving
   std::tm local{};
   ::localtime_r(&now, &local);
   return bench::default_output_file(serving, local.tm_mon + 1, local.tm_mday);
-}
-
-// Before the run, so that none is measured for nothing.
-void check_writable(const char* flag, const std::string& path) {
-  if (path.empty()) return;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const bool there = std::filesystem::exists(path);
-  const std::string target = there ? path : folder.empty() ? "." : folder.string();
-  if (::access(target.c_str(), there ? W_OK : W_OK | X_OK) == 0 &&
-      std::filesystem::is_directory(target) != there) {
-    return;
-  }
-  throw_error("{} {}: cannot be written", flag, path);
 }
 
 std::string plot_title(const bench::ServingOptions& options) {

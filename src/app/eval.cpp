@@ -13,6 +13,7 @@
 #include "app/eval_compare.h"
 #include "app/eval_task.h"
 #include "app/interrupt.h"
+#include "app/output_path.h"
 #include "app/server_url.h"
 #include "base/error.h"
 #include "eval/model_name.h"
@@ -48,8 +49,14 @@ json::Object all_settings(const eval::Task& task, const eval::RequestSettings& r
   return settings;
 }
 
-std::vector<std::string> all_notes(const EvalOptions& options, const eval::Task& task) {
+std::vector<std::string> all_notes(const EvalOptions& options,
+                                   const eval::Task& task,
+                                   int64_t num_earlier) {
   std::vector<std::string> notes = task.notes;
+  if (num_earlier > 0) {
+    notes.push_back(fmt::format(
+        "{} answers are of an earlier run: latency and throughput are of the rest.", num_earlier));
+  }
   if (options.repeat > 1 && options.temperature == 0) {
     notes.emplace_back(
         "At temperature 0 the repeats differ only as far as the server is not deterministic: "
@@ -113,6 +120,8 @@ EvalReport run_eval(const EvalOptions& options) {
   eval::RequestSettings request = request_settings(options);
   const bench::Url url = server_url(options.base_url, options.host, options.port);
   const eval::Task task = make_eval_task(options);
+  eval::check_ids_differ(task);
+  check_writable("--result-file", options.result_file);
   if (request.model.empty()) {
     request.model = eval::ask_model_name(url, bench::authorization_from_environment(), request.api);
   }
@@ -129,12 +138,14 @@ EvalReport run_eval(const EvalOptions& options) {
                                                     : options.output;
   eval::SampleFile file =
       resumes ? eval::SampleFile::resume(path, header) : eval::SampleFile::create(path, header);
+  std::vector<eval::Sample> earlier;
+  if (resumes) earlier = eval::read_earlier_samples(path);
+  const std::vector<std::string> notes = all_notes(options, task, std::ssize(earlier));
   eval::ProgressLine progress;
   const eval::RunResult result =
-      eval::run_task(task, runner_options(options, request),
-                     resumes ? eval::read_earlier_samples(path) : std::vector<eval::Sample>(), file,
-                     progress, watch_for_interrupt());
-  EvalReport report = make_eval_report(header, all_notes(options, task), result, path);
+      eval::run_task(task, runner_options(options, request), std::move(earlier), file, progress,
+                     watch_for_interrupt());
+  EvalReport report = make_eval_report(header, notes, result, path);
   if (options.print) print(options, report);
   if (!options.result_file.empty()) append_result_line(options, report);
   finish(report, result.interrupted);

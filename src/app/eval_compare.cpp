@@ -5,11 +5,17 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "app/eval.h"
+#include "app/server_url.h"
 #include "base/error.h"
+#include "base/log.h"
+#include "bench/http_client.h"
 #include "eval/compare.h"
+#include "eval/model_name.h"
+#include "eval/sample_file.h"
 
 namespace winnow::app {
 namespace {
@@ -31,9 +37,7 @@ struct CompareState {
   }
 };
 
-// The samples file of one side: asks the server first where the side is one.
-std::string samples_of(const std::string& side, const char* letter, EvalOptions options) {
-  if (!is_server(side)) return side;
+EvalOptions options_of(const std::string& side, const char* letter, EvalOptions options) {
   options.base_url = side;
   options.json = false;
   options.print = false;
@@ -42,7 +46,31 @@ std::string samples_of(const std::string& side, const char* letter, EvalOptions 
     options.output.resize(options.output.size() - ending.size());
     options.output += fmt::format("_{}{}", letter, ending);
   }
-  return run_eval(options).samples_path;
+  return options;
+}
+
+// What would be found out only when the other side has been asked everything.
+void check_side(const std::string& side, const EvalOptions& options) {
+  if (!is_server(side)) {
+    eval::read_sample_header(side);
+    return;
+  }
+  const bench::Url url = server_url(options.base_url, options.host, options.port);
+  const eval::RequestSettings request = request_settings(options);
+  if (request.model.empty()) {
+    eval::ask_model_name(url, bench::authorization_from_environment(), request.api);
+  }
+  if (std::filesystem::exists(options.output)) {
+    throw_error("{}: is there already", options.output);
+  }
+}
+
+// The samples file of one side: asks the server first where the side is one.
+std::string samples_of(const std::string& side, const EvalOptions& options) {
+  if (!is_server(side)) return side;
+  const std::string path = run_eval(options).samples_path;
+  log::info("{}: its samples are in {}", side, path);
+  return path;
 }
 
 void run_compare(CompareState& state) {
@@ -60,8 +88,12 @@ void run_compare(CompareState& state) {
     throw_error("--resume {}: finish that run with winnow eval {}, then compare its file",
                 state.options.resume, state.eval_name);
   }
-  const std::string path_a = samples_of(state.a, "a", state.options);
-  const std::string path_b = samples_of(state.b, "b", state.options);
+  const EvalOptions options_a = options_of(state.a, "a", state.options);
+  const EvalOptions options_b = options_of(state.b, "b", state.options);
+  check_side(state.a, options_a);
+  check_side(state.b, options_b);
+  const std::string path_a = samples_of(state.a, options_a);
+  const std::string path_b = samples_of(state.b, options_b);
   const eval::Comparison comparison = eval::compare_samples(path_a, path_b);
   const std::string text = state.options.json ? json::dump(eval::to_json(comparison)) + "\n"
                                               : eval::comparison_text(comparison);

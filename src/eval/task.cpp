@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <set>
+
+#include "base/error.h"
 
 namespace winnow::eval {
 
@@ -19,6 +22,15 @@ std::string questions_fingerprint(const Task& task) {
     mix(question.label);
   }
   return fmt::format("{:016x}", hash);
+}
+
+void check_ids_differ(const Task& task) {
+  std::set<std::string_view> ids;
+  for (const Question& question : task.questions) {
+    if (!ids.insert(question.id).second) {
+      throw_error("two questions of the data set are called {}", question.id);
+    }
+  }
 }
 
 }  // namespace winnow::eval

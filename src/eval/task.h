@@ -42,4 +42,7 @@ struct Task {
 // Equal for equal prompts and right answers, whichever file they came from: 16 hexadecimal digits.
 std::string questions_fingerprint(const Task& task);
 
+// Samples are told apart by their question's id. Throws Error when two questions have one.
+void check_ids_differ(const Task& task);
+
 }  // namespace winnow::eval

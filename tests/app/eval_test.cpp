@@ -165,6 +165,34 @@ TEST_F(Gsm8k, GoesOnAfterAnInterrupt) {
   expect_lines(other.output, {"num_shots"});
 }
 
+// Killed again and again without a word: no answer counts twice, none is missing.
+TEST_F(Gsm8k, GoesOnAfterBeingKilled) {
+  std::atomic<int64_t> let_through = 0;
+  AnsweringServer server([&](std::string_view prompt, int64_t idx) {
+    while (idx >= let_through) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return answer(prompt);
+  });
+  const std::string port = std::to_string(server.port());
+  const std::vector<std::string> asked = {
+      WINNOW_PROGRAM, "eval", "gsm8k",    "--num-q", "100",        "--port", port,
+      "--num-shots",  "0",    "--repeat", "2",       "--parallel", "4"};
+  for (const int64_t share : {20, 80}) {
+    std::vector<std::string> line = asked;
+    line.insert(line.end(), {share == 20 ? "--output" : "--resume", output()});
+    testing::ChildProcess program(line);
+    let_through += 60;
+    ASSERT_TRUE(program.wait_for(fmt::format("gsm8k {}/200", share))) << program.output();
+    program.signal(SIGKILL);
+    EXPECT_EQ(program.wait(), 128 + SIGKILL);
+  }
+  let_through = INT64_MAX;
+  const json::Value f = figures(fmt::format(
+      "gsm8k --num-q 100 --num-shots 0 --repeat 2 --port {} --resume {}", port, output()));
+  EXPECT_EQ(number(f, "num_right"), 2 * 85);
+  EXPECT_EQ(number(f, "num_wrong") + number(f, "num_invalid"), 2 * 15);
+  EXPECT_NE(json::dump(*f.find("notes")).find("of an earlier run"), std::string::npos);
+}
+
 TEST_F(Eval, GpqaRepeatsGiveMeanAndError) {
   // Right in all repeats but for question 0, which is right in half of them, and a few that are
   // cut off or unreadable.
@@ -260,6 +288,17 @@ TEST_F(Eval, ComparesTwoServersAndTwoFiles) {
       figures(fmt::format("compare {} {}", output("out_b.jsonl"), output("out_a.jsonl")));
   EXPECT_DOUBLE_EQ(number(f, "difference"), 0.3);
   EXPECT_EQ(number(f, "num_better_b"), 12);
+  // Nothing is asked of A where B cannot take part, or the files are there already.
+  const size_t before = good.asked().size();
+  for (const auto& [b, out] : {std::pair<std::string, std::string>{"http://127.0.0.1:1", "n.jsonl"},
+                               {"/nowhere.jsonl", "n.jsonl"},
+                               {bad.url(), "out.jsonl"}}) {
+    const auto refused =
+        run(fmt::format("compare {} {} --eval-name gpqa --data-path {} --output {}", good.url(), b,
+                        gpqa_csv(40), output(out)));
+    EXPECT_EQ(refused.exit_code, 1) << refused.output;
+    EXPECT_EQ(good.asked().size(), before) << refused.output;
+  }
   const auto unnamed = run(fmt::format("compare {} {}", good.url(), bad.url()));
   EXPECT_EQ(unnamed.exit_code, 1);
   expect_lines(unnamed.output, {"--eval-name", "gsm8k"});
@@ -272,7 +311,8 @@ TEST_F(Eval, SaysWhatIsWrong) {
     return result.output;
   };
   expect_lines(refusal("gsm8k --port 1 --num-q 2"), {"/get_model_info", "127.0.0.1:1"});
-  expect_lines(refusal("gpqa --port 1"), {"--data-path gpqa_diamond.csv", "docs/evaluations.md"});
+  expect_lines(refusal("gpqa --port 1"),
+               {"gpqa_diamond.csv: is not there", "--data-path", "docs/evaluations.md"});
   const std::string torn = folder_.write("torn.csv", "Question,Correct Answer\n\"x");
   expect_lines(refusal("gpqa --data-path " + torn), {"torn.csv", "line 2", "never closed"});
   const std::string lacking = folder_.write("l.csv", "Question,Correct Answer\nx,y\n");
@@ -286,6 +326,15 @@ TEST_F(Eval, SaysWhatIsWrong) {
   expect_lines(refusal("gsm8k --num-shots 1319 --port 1"), {"--num-shots 1319"});
   expect_lines(refusal("gsm8k --host ftp://x"), {"--host: ", "ftp://x"});
   expect_lines(refusal("gsm8k --num-shos 3"), {"--num-shots"});
+  expect_lines(refusal("gsm8k --result-file /nowhere/r"), {"--result-file /nowhere/r: cannot"});
+  const std::string twice = folder_.write("t.jsonl", R"({"task_id":"a","prompt":"p","test":"t",)"
+                                                     R"("entry_point":"f"})"
+                                                     "\n"
+                                                     R"({"task_id":"a","prompt":"q","test":"t",)"
+                                                     R"("entry_point":"f"})"
+                                                     "\n");
+  expect_lines(refusal("humaneval --allow-code-execution --data-path " + twice),
+               {"two questions of the data set are called humaneval/a"});
   expect_lines(refusal("compare /nowhere.jsonl /nowhere.jsonl"), {"/nowhere.jsonl"});
   AnsweringServer failing([](std::string_view, int64_t) -> ModelAnswer {
     return {.text = "out of order", .status = 500};
