@@ -184,6 +184,7 @@ void OptionTable::words(std::string_view flags,
   row.set = [&target, choices = std::move(choices)](std::string_view flag,
                                                     const std::string& text) {
     std::vector<std::string> words = split(text, ',');
+    if (words.empty()) throw_error("{}: expected names with commas between them", flag);
     for (const std::string& word : words) check_choice(flag, word, choices, choices);
     target = std::move(words);
   };

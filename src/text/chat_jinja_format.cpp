@@ -118,8 +118,9 @@ class JinjaFormat final : public ChatFormat {
     if (error.kind == TemplateError::Kind::kRaised) {
       return invalid_argument("messages", "the chat template refuses this: {}", error.what());
     }
-    return invalid_argument("messages", "the chat template fails in line {}: {}", error.line,
-                            error.what());
+    // Line 0: the values were too much before the first statement ran.
+    const std::string where = error.line > 0 ? fmt::format(" in line {}", error.line) : "";
+    return invalid_argument("messages", "the chat template fails{}: {}", where, error.what());
   }
 
   Result<std::vector<PromptPiece>> render_form(const Parsed& parsed,

@@ -15,6 +15,9 @@ std::string lowered(std::string text) {
   return text;
 }
 
+// Parts are copied for each form that a template may want.
+constexpr size_t kMaxContentParts = 10000;
+
 class Normalizer {
  public:
   Normalizer(const MessageForm& form, ChatMessages& out) : form_(form), out_(out) {}
@@ -112,6 +115,10 @@ class Normalizer {
     if (!given->is_array()) {
       return bad("content",
                  fmt::format("must be a string or a list of parts, not {}", given->kind_name()));
+    }
+    if (given->as_array().size() > kMaxContentParts) {
+      return bad("content", fmt::format("must have at most {} parts, got {}", kMaxContentParts,
+                                        given->as_array().size()));
     }
     out_.has_parts = true;
     json::Array parts;

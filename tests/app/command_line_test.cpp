@@ -153,6 +153,7 @@ TEST(CommandLine, EmptyAndBrokenNames) {
     expect_refusal(fmt::format("serve {} ''", flag), fmt::format("{}: must not be empty", flag));
   }
   expect_refusal("serve ''", "must not be empty");
+  expect_refusal("score --dump ''", "--dump: expected names");
   expect_refusal("serve nowhere --served-model-name \"$(printf '\\377')\"", "is not UTF-8");
   EXPECT_EQ(winnow("-h").output, winnow("--help").output);
   EXPECT_EQ(winnow("bench -h").exit_code, 0);

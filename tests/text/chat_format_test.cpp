@@ -131,6 +131,21 @@ TEST(ChatFormat, RefusalsNameTheField) {
 }
 
 // The built-in encoder knows the kinds of its switches; a template takes what it is given.
+// A million parts were copied for each form that a template may want.
+TEST(ChatFormat, PartsOfAMessageAreBounded) {
+  const auto with_parts = [](int count) {
+    std::string request = R"({"messages": [{"role": "user", "content": ["x")";
+    for (int i = 1; i < count; ++i) request += ", \"x\"";
+    return request + "]}]}";
+  };
+  for (const std::string& name : testing::chat_format_names()) {
+    EXPECT_EQ(render(name, with_parts(10001)),
+              "error: messages[0].content must have at most 10000 parts, got 10001")
+        << name;
+    EXPECT_FALSE(render(name, with_parts(10000)).starts_with("error:")) << name;
+  }
+}
+
 TEST(ChatFormat, SwitchesOfTheBuiltInEncoderAreBooleans) {
   const auto format = make_deepseek_v32_format();
   for (const char* name : {"thinking", "enable_thinking", "drop_thinking"}) {
