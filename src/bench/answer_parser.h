@@ -3,12 +3,16 @@
 
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace winnow::bench {
+
+// Of an answer that is kept whole.
+inline constexpr size_t kMaxBodyBytes = size_t{64} << 20;
 
 class AnswerReader {
  public:

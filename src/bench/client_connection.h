@@ -47,6 +47,8 @@ class ClientConnection {
   // A read that does not fill it has emptied the socket, but for the end of the stream: drain reads
   // on to that, for a caller who hears of it only once.
   Waits advance(std::span<char> scratch, bool drain = false);
+  // The last advance() stopped to let others have their turn: bytes may be left.
+  bool more() const { return more_; }
   // Ends what is under way, with this error.
   void fail(std::string error);
 
@@ -86,6 +88,7 @@ class ClientConnection {
   int connect_errno_ = 0;
   bool reused_ = false;
   bool any_byte_ = false;  // of the answer under way
+  bool more_ = false;
 };
 
 }  // namespace winnow::bench

@@ -24,7 +24,7 @@ class WholeReply final : public AnswerReader {
   }
   bool on_body(std::string_view bytes, int64_t /*received_ns*/) override {
     reply.body.append(bytes);
-    return true;
+    return reply.body.size() <= kMaxBodyBytes;
   }
   HttpReply reply;
 };

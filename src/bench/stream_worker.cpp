@@ -42,7 +42,7 @@ class Answer final : public AnswerReader {
     received_ns_ = received_ns;
     if (!streams_) {
       end.reply.body.append(bytes);
-      return true;
+      return end.reply.body.size() <= kMaxBodyBytes;
     }
     return events_.feed(bytes, [&](std::string_view data) { reader_.on_event(data, received_ns); });
   }
@@ -177,7 +177,8 @@ void StreamWorker::cancel_all() {
 void StreamWorker::watch(Exchange& exchange, ClientConnection::Waits waits) {
   if (waits == ClientConnection::Waits::kNothing) return finish(exchange);
   const bool known = exchange.watched_opened == exchange.connection.num_opened();
-  if (known && waits == exchange.watched) return;
+  // Where bytes are left, saying it again makes an edge of them.
+  if (known && waits == exchange.watched && !exchange.connection.more()) return;
   exchange.watched = waits;
   exchange.watched_opened = exchange.connection.num_opened();
   const bool reads = waits == ClientConnection::Waits::kRead;

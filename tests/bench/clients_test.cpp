@@ -195,6 +195,23 @@ TEST(StreamClient, ARequestInManyPiecesAndOneWithoutAnswer) {
   EXPECT_EQ(refused->end.error, "cannot connect: Connection refused");
 }
 
+// A server that never stops writing does not fill the client's memory.
+TEST(StreamClient, AFloodIsCutOff) {
+  const std::string flood(100'000'000, 'x');
+  StubServer server([&](const StubRequest&) -> StubAnswer {
+    return {.steps = {{"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n"}, {flood}},
+            .close = false,
+            .stall = true};
+  });
+  StreamClient client({.url = url_of(server), .timeout_s = 60});
+  auto flooded = std::make_shared<Collector>();
+  client.start({.target = "/", .body = "{}"}, flooded);
+  client.wait();
+  EXPECT_EQ(flooded->end.error, "the answer is too large");
+  HttpClient one(url_of(server));
+  EXPECT_NE(one.get("/", 60).status().message.find("the answer is too large"), std::string::npos);
+}
+
 class LastTime final : public AnswerReader {
  public:
   void on_head(int /*status*/, std::string_view /*content_type*/) override {}
