@@ -39,6 +39,10 @@ double cpu_seconds() {
 
 class Reader final : public bench::StreamReader {
  public:
+  explicit Reader(int num_events) {
+    sent.reserve(static_cast<size_t>(num_events));
+    received.reserve(static_cast<size_t>(num_events));
+  }
   void on_start(int64_t now_ns) override { record.start_ns = now_ns; }
   void on_event(std::string_view data, int64_t received_ns) override {
     events_.on_event(data, received_ns);
@@ -75,7 +79,7 @@ void measure(const LoadOptions& options) {
   std::vector<std::shared_ptr<Reader>> readers;
   const double cpu_before = cpu_seconds();
   for (int i = 0; i < options.server.num_streams; ++i) {
-    readers.push_back(std::make_shared<Reader>());
+    readers.push_back(std::make_shared<Reader>(options.server.num_events));
     client.start({.target = "/generate", .body = "{\"text\":\"\"}"}, readers.back());
   }
   client.wait();

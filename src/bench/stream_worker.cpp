@@ -24,8 +24,8 @@ constexpr size_t kScratchBytes = 65536;
 constexpr size_t kMaxReady = 512;  // sockets a look
 // From so many streams on the thread lets answers gather for a moment: waking for each event alone
 // costs more than reading it. Their times do not suffer: the kernel notes them.
-constexpr size_t kManyStreams = 64;
-constexpr timespec kRest{.tv_sec = 0, .tv_nsec = 500'000};
+constexpr size_t kManyStreams = 256;
+constexpr timespec kRest{.tv_sec = 0, .tv_nsec = 1'000'000};
 
 // Reads one answer: an event stream into events, anything else into a body.
 class Answer final : public AnswerReader {
