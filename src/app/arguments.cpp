@@ -108,7 +108,7 @@ std::vector<std::string> with_full_flags(const Command& program, std::vector<std
     const size_t eq = std::min(arg.find('='), arg.size());
     const std::string flag = full_flag(arg.substr(0, eq), flags);
     note_flag(*current, flag, eq < arg.size(), i + 1 < args.size() ? &args[i + 1] : nullptr);
-    arg = flag + arg.substr(eq);
+    arg.replace(0, eq, flag);
   }
   return args;
 }

@@ -68,7 +68,7 @@ void check_side(const std::string& side, const EvalOptions& options) {
 // The samples file of one side: asks the server first where the side is one.
 std::string samples_of(const std::string& side, const EvalOptions& options) {
   if (!is_server(side)) return side;
-  const std::string path = run_eval(options).samples_path;
+  std::string path = run_eval(options).samples_path;
   log::info("{}: its samples are in {}", side, path);
   return path;
 }

@@ -3,8 +3,8 @@
 #include <thread>
 
 #include "base/error.h"
-#include "server/tool_call_parsers.h"
 #include "text/reasoning_parser.h"
+#include "text/tool_call_parser.h"
 
 namespace winnow::app {
 namespace {
@@ -103,8 +103,8 @@ void add_server_rows(OptionTable& t, ServeOptions& o) {
   t.text("--admin-api-key", o.admin_api_key, "KEY", "Asked for by /flush_cache and /server_info.");
   t.choice("--reasoning-parser", o.reasoning_parser, with_none(text::reasoning_parser_names()),
            "Splits the thinking off into reasoning_content.");
-  t.choice("--tool-call-parser", o.tool_call_parser, with_none(server::tool_call_parser_names()),
-           "Accepted; calls stay in the content until its parser is there.");
+  t.choice("--tool-call-parser", o.tool_call_parser, with_none(text::tool_call_parser_names()),
+           "Turns the calls of a request that brings tools into tool_calls.");
   t.choice("--sampling-defaults", o.sampling_defaults, {"model", "openai"},
            "model: chat requests that bring no sampling values get generation_config.json's.");
   t.text("--weight-version", o.weight_version, "NAME", "Shown in answers.");

@@ -32,8 +32,10 @@ Result<RenderedPrompt> render(const Api& api, ChatCompletionRequest& request) {
 }
 
 // A parser needs its markers in the text: some tokenizers hide them with the special tokens.
-void keep_reasoning_markers(const Api& api, OutputOptions& output) {
-  for (const char* marker : {"</think>", "<think>", "◁/think▷"}) {
+void keep_markers(const Api& api,
+                  std::initializer_list<const char*> markers,
+                  OutputOptions& output) {
+  for (const char* marker : markers) {
     const std::optional<int32_t> id = api.tokenizer.token_id(marker);
     if (id && api.tokenizer.is_special(*id)) output.skip_special_tokens = false;
   }
@@ -57,13 +59,21 @@ void chat_completions(Api& api, Call& call) {
       .prompt = std::move(prompt.value().text),
       .chat_template_kwargs = std::move(request.chat.chat_template_kwargs),
       .reasoning_parser = request.separate_reasoning ? api.config.reasoning_parser : "",
+      .tool_call_parser = request.chat.tools.is_null() ? "" : api.config.tool_call_parser,
+      .tools = std::move(request.chat.tools),
+      .parallel_tool_calls = request.parallel_tool_calls,
       .num_choices = request.options.n,
       .streaming = request.streaming,
       .logprobs = request.logprobs.output,
       .stream_reasoning = request.stream_reasoning,
       .force_nonempty_content = request.force_nonempty_content,
       .return_token_ids = request.return_token_ids};
-  if (!plan.reasoning_parser.empty()) keep_reasoning_markers(api, request.options.output);
+  if (!plan.reasoning_parser.empty()) {
+    keep_markers(api, {"</think>", "<think>", "◁/think▷"}, request.options.output);
+  }
+  if (!plan.tool_call_parser.empty()) {
+    keep_markers(api, {"<tool_call>", "<arg_key>", "<arg_value>"}, request.options.output);
+  }
   std::vector<PromptRequest> prompts;
   prompts.push_back({.ids = std::move(prompt.value().ids),
                      .options = std::move(request.options),

@@ -7,6 +7,7 @@
 
 #include "server/reasoning_split.h"
 #include "server/sse_writer.h"
+#include "server/tool_call_split.h"
 
 namespace winnow::server {
 namespace {
@@ -18,6 +19,11 @@ ReasoningSplit make_split(const Api& api, const ChatAnswerPlan& plan) {
   return {api.tokenizer, plan.reasoning_parser, start, !plan.stream_reasoning};
 }
 
+ToolCallSplit make_tool_split(const ChatAnswerPlan& plan) {
+  if (plan.tool_call_parser.empty()) return {};
+  return {plan.tool_call_parser, plan.tools, plan.parallel_tool_calls};
+}
+
 void append_ids(std::string& out, const std::vector<int32_t>& ids) {
   out.push_back('[');
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -27,9 +33,17 @@ void append_ids(std::string& out, const std::vector<int32_t>& ids) {
   out.push_back(']');
 }
 
+// What a step adds to a choice.
+struct ChatDelta {
+  std::string reasoning;
+  std::string content;
+  std::vector<text::ToolCallDelta> calls;
+};
+
 // What both kinds of answer keep of one choice.
 struct ChatChoice {
   ReasoningSplit split;
+  ToolCallSplit tools;
   std::string logprob_items;         // comma-separated objects, not sent yet
   std::vector<int32_t> pending_ids;  // not sent yet; only with return_token_ids
   int64_t prompt_tokens = 0;
@@ -42,8 +56,10 @@ class ChatAnswer : public AnswerWriter {
   ChatAnswer(const Api& api, std::shared_ptr<Exchange> exchange, ChatAnswerPlan plan)
       : api_(api), exchange_(std::move(exchange)), plan_(std::move(plan)) {
     for (int32_t i = 0; i < plan_.num_choices; ++i) {
-      choices_.push_back(
-          {.split = make_split(api_, plan_), .logprob_items = {}, .pending_ids = {}});
+      choices_.push_back({.split = make_split(api_, plan_),
+                          .tools = make_tool_split(plan_),
+                          .logprob_items = {},
+                          .pending_ids = {}});
     }
   }
 
@@ -52,7 +68,7 @@ class ChatAnswer : public AnswerWriter {
     return choices_[static_cast<size_t>(sequence.idx)];
   }
 
-  text::ReasoningDelta take_in(const SequenceState& sequence, const ChoiceDelta& delta) {
+  ChatDelta take_in(const SequenceState& sequence, const ChoiceDelta& delta) {
     ChatChoice& choice = choice_of(sequence);
     choice.prompt_tokens = sequence.output.prompt_tokens();
     choice.cached_tokens = sequence.output.cached_tokens();
@@ -66,7 +82,28 @@ class ChatAnswer : public AnswerWriter {
     if (plan_.return_token_ids) {
       choice.pending_ids.insert(choice.pending_ids.end(), delta.ids.begin(), delta.ids.end());
     }
-    return choice.split.append(delta.text, delta.ids, sequence.output.finished());
+    const bool finished = sequence.output.finished();
+    text::ReasoningDelta split = choice.split.append(delta.text, delta.ids, finished);
+    text::ToolCallDeltas deltas = choice.tools.append(std::move(split.content), finished);
+    return {.reasoning = std::move(split.reasoning),
+            .content = std::move(deltas.content),
+            .calls = std::move(deltas.calls)};
+  }
+
+  // A stop behind calls is for their sake, whatever token or string it was.
+  bool ends_in_calls(const SequenceState& sequence) {
+    return choice_of(sequence).tools.any_call() &&
+           sequence.output.finish() == engine::FinishReason::kStop;
+  }
+  std::string_view finish_reason(const SequenceState& sequence) {
+    return ends_in_calls(sequence) ? "\"tool_calls\""
+                                   : finish_reason_json(sequence.output.finish());
+  }
+  std::string matched_stop(const SequenceState& sequence) {
+    if (ends_in_calls(sequence)) return "null";
+    std::string matched;
+    append_matched_stop(matched, sequence.output);
+    return matched;
   }
 
   Usage usage() const {
@@ -99,13 +136,22 @@ class ChatWholeAnswer final : public ChatAnswer {
 
   void on_update(const SequenceState& sequence, const ChoiceDelta& delta) override {
     Text& text = texts_[static_cast<size_t>(sequence.idx)];
-    text::ReasoningDelta split = take_in(sequence, delta);
-    text.content += split.content;
-    text.reasoning += split.reasoning;
+    ChatDelta added = take_in(sequence, delta);
+    text.content += added.content;
+    text.reasoning += added.reasoning;
+    for (text::ToolCallDelta& call : added.calls) {
+      if (static_cast<size_t>(call.idx) == text.calls.size()) {
+        text.calls.push_back(std::move(call));
+      } else {
+        text.calls.back().arguments += call.arguments;
+      }
+    }
     if (!sequence.output.finished()) return;
-    if (plan_.force_nonempty_content && text.content.empty()) text.content.swap(text.reasoning);
-    text.finish_reason = finish_reason_json(sequence.output.finish());
-    append_matched_stop(text.matched_stop, sequence.output);
+    if (plan_.force_nonempty_content && text.content.empty() && text.calls.empty()) {
+      text.content.swap(text.reasoning);
+    }
+    text.finish_reason = finish_reason(sequence);
+    text.matched_stop = matched_stop(sequence);
   }
 
   void on_complete() override {
@@ -133,6 +179,7 @@ class ChatWholeAnswer final : public ChatAnswer {
   struct Text {
     std::string content;
     std::string reasoning;
+    std::vector<text::ToolCallDelta> calls;  // whole
     std::string_view finish_reason;
     std::string matched_stop;
   };
@@ -147,7 +194,9 @@ class ChatWholeAnswer final : public ChatAnswer {
     } else {
       json::append_string(body, text.reasoning);
     }
-    body += ",\"tool_calls\":null},\"logprobs\":" + take_logprobs(choices_[idx]);
+    body += ",\"tool_calls\":";
+    append_calls(body, idx);
+    body += "},\"logprobs\":" + take_logprobs(choices_[idx]);
     body += ",\"finish_reason\":";
     body += text.finish_reason;
     body += ",\"matched_stop\":" + text.matched_stop;
@@ -156,6 +205,24 @@ class ChatWholeAnswer final : public ChatAnswer {
       append_ids(body, choices_[idx].pending_ids);
     }
     body.push_back('}');
+  }
+
+  void append_calls(std::string& body, size_t idx) const {
+    const std::vector<text::ToolCallDelta>& calls = texts_[idx].calls;
+    if (calls.empty()) {
+      body += "null";
+      return;
+    }
+    for (const text::ToolCallDelta& call : calls) {
+      body += call.idx == 0 ? "[{\"id\":" : ",{\"id\":";
+      json::append_string(body, tool_call_id(plan_.id, static_cast<int32_t>(idx), call.idx));
+      body += ",\"type\":\"function\",\"function\":{\"name\":";
+      json::append_string(body, call.name);
+      body += ",\"arguments\":";
+      json::append_string(body, call.arguments);
+      body += "}}";
+    }
+    body.push_back(']');
   }
 
   std::vector<Text> texts_;
@@ -176,18 +243,17 @@ class ChatStreamAnswer final : public ChatAnswer {
   }
 
   void on_update(const SequenceState& sequence, const ChoiceDelta& delta) override {
-    const text::ReasoningDelta split = take_in(sequence, delta);
+    const ChatDelta added = take_in(sequence, delta);
     greet(sequence.idx);
-    if (!split.reasoning.empty()) send_text(sequence.idx, "reasoning_content", split.reasoning);
-    if (!split.content.empty()) send_text(sequence.idx, "content", split.content);
+    if (!added.reasoning.empty()) send_text(sequence.idx, "reasoning_content", added.reasoning);
+    if (!added.content.empty()) send_text(sequence.idx, "content", added.content);
+    for (const text::ToolCallDelta& call : added.calls) send_call(sequence.idx, call);
     if (!sequence.output.finished()) return;
     const ChatChoice& choice = choice_of(sequence);
     if (!choice.logprob_items.empty() || !choice.pending_ids.empty()) {
       send(sequence.idx, "{}", "null", "null");
     }
-    std::string matched;
-    append_matched_stop(matched, sequence.output);
-    send(sequence.idx, "{}", finish_reason_json(sequence.output.finish()), matched);
+    send(sequence.idx, "{}", finish_reason(sequence), matched_stop(sequence));
   }
 
   void on_complete() override {
@@ -222,6 +288,31 @@ class ChatStreamAnswer final : public ChatAnswer {
     json::append_string(delta, text);
     delta.push_back('}');
     send(idx, delta, "null", "null");
+  }
+
+  // The id and the name go alone, in a call's first chunk.
+  void send_call(int32_t idx, const text::ToolCallDelta& call) {
+    if (!call.name.empty()) {
+      std::string head = "\"id\":";
+      json::append_string(head, tool_call_id(plan_.id, idx, call.idx));
+      head += ",\"type\":\"function\",\"function\":{\"name\":";
+      json::append_string(head, call.name);
+      send_call_part(idx, call.idx, head + ",\"arguments\":\"\"}");
+    }
+    if (!call.arguments.empty()) {
+      std::string part =
+          "\"id\":null,\"type\":\"function\",\"function\":{\"name\":null,\"arguments\":";
+      json::append_string(part, call.arguments);
+      send_call_part(idx, call.idx, part + "}");
+    }
+  }
+
+  void send_call_part(int32_t idx, int32_t call_idx, const std::string& part) {
+    send(idx,
+         fmt::format("{{\"content\":null,\"reasoning_content\":null,\"tool_calls\":[{{"
+                     "\"index\":{},{}}}]}}",
+                     call_idx, part),
+         "null", "null");
   }
 
   void send(int32_t idx,

@@ -15,6 +15,9 @@ struct ChatAnswerPlan {
   std::string prompt;  // as rendered: where the reasoning parser starts
   json::Value chat_template_kwargs = json::Object{};
   std::string reasoning_parser;  // "": none
+  std::string tool_call_parser;  // "": none, or the request has no tools
+  json::Value tools;
+  bool parallel_tool_calls = true;
   int32_t num_choices = 1;
   StreamOptions streaming;
   bool logprobs = false;

@@ -85,7 +85,6 @@ text::ChatRequest read_chat_prompt(ObjectReader& reader) {
     if (!tools->empty()) chat.tools = *tools;
   }
   read_tool_choice(reader, chat);
-  reader.boolean("parallel_tool_calls", true);
   chat.continue_final_message = reader.boolean("continue_final_message", false);
   chat.parse_control_tokens = reader.boolean("parse_control_tokens", false);
   if (const json::Object* kwargs = reader.object("chat_template_kwargs")) {

@@ -47,6 +47,7 @@ Result<ChatCompletionRequest> read_chat_request(const json::Value& body,
   read_returns(reader, request);
   request.separate_reasoning = reader.boolean("separate_reasoning", true);
   request.stream_reasoning = reader.boolean("stream_reasoning", true);
+  request.parallel_tool_calls = reader.boolean("parallel_tool_calls", true);
   request.chat = read_chat_prompt(reader);
   if (const json::Value* flag = request.chat.chat_template_kwargs.find("force_nonempty_content")) {
     request.force_nonempty_content = flag->is_bool() && flag->as_bool();

@@ -20,6 +20,7 @@ struct ChatCompletionRequest {
   StreamOptions streaming;
   bool separate_reasoning = true;
   bool stream_reasoning = true;
+  bool parallel_tool_calls = true;
   bool force_nonempty_content = false;  // of chat_template_kwargs
   bool return_token_ids = false;
 };

@@ -30,7 +30,7 @@ struct ServerConfig {
   std::string api_key;           // "": open to everyone
   std::string admin_api_key;     // "": admin routes take the api_key
   std::string reasoning_parser;  // a row of text's table; "": reasoning stays in the content
-  std::string tool_call_parser;  // a row of tool_call_parsers.h; "": calls stay in the content
+  std::string tool_call_parser;  // a row of text/tool_call_parser.h; "": calls stay in the content
   std::string weight_version = "default";
   int64_t vocab_size = 0;                // of the model: ids in requests are below it
   std::vector<int32_t> text_prefix_ids;  // in front of prompts given as text (BOS), often empty

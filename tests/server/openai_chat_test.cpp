@@ -207,6 +207,103 @@ TEST(OpenAiChat, ReasoningAndContentInEveryCut) {
   }
 }
 
+ServingOptions with_tools() {
+  ServingOptions options = with_reasoning();
+  options.config.tool_call_parser = "glm47";
+  return options;
+}
+
+constexpr std::string_view kTwoCalls =
+    "look up</think>\nOne moment.\n<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo \"N\""
+    "</arg_value><arg_key>days</arg_key><arg_value>3</arg_value></tool_call>"
+    "<tool_call>list_rooms</tool_call>";
+constexpr std::string_view kTools =
+    R"("tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object",
+       "properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}},
+       {"type":"function","function":{"name":"list_rooms"}}])";
+
+// Faults B99 and B101: the same calls whole and streamed, whatever a step delivers.
+TEST(OpenAiChat, ToolCallsInEveryCut) {
+  const char* arguments = "{\"city\": \"Oslo \\\"N\\\"\", \"days\": 3}";
+  for (const int32_t step : {1, 2, 3, 5, 8}) {
+    ServingFixture serving(text_script(kTwoCalls, {step}), with_tools());
+    const json::Value whole = serving.post(kChat, chat_body(kTools)).json();
+    const json::Value& message = at(whole, "choices.0.message");
+    EXPECT_EQ(at(message, "reasoning_content"), json::Value("look up"));
+    EXPECT_EQ(at(message, "content"), json::Value("\nOne moment."));
+    ASSERT_EQ(at(message, "tool_calls").as_array().size(), 2u);
+    EXPECT_EQ(at(message, "tool_calls.0.type"), json::Value("function"));
+    EXPECT_EQ(at(message, "tool_calls.0.function.name"), json::Value("weather"));
+    EXPECT_EQ(at(message, "tool_calls.0.function.arguments"), json::Value(arguments));
+    EXPECT_EQ(at(message, "tool_calls.1.function.name"), json::Value("list_rooms"));
+    EXPECT_EQ(at(message, "tool_calls.1.function.arguments"), json::Value("{}"));
+    EXPECT_EQ(at(message, "tool_calls.0.id").as_string().size(), 29u);
+    EXPECT_NE(at(message, "tool_calls.0.id"), at(message, "tool_calls.1.id"));
+    EXPECT_EQ(at(whole, "choices.0.finish_reason"), json::Value("tool_calls"));
+    EXPECT_TRUE(at(whole, "choices.0.matched_stop").is_null());
+
+    std::string content;
+    std::vector<json::Value> firsts;
+    std::vector<std::string> joined;
+    std::string finish;
+    const auto all =
+        chunks(serving.post(kChat, chat_body(fmt::format("{},\"stream\":true", kTools))));
+    for (const json::Value& chunk : all) {
+      const json::Value& choice = at(chunk, "choices.0");
+      if (choice.find("finish_reason")->is_string()) {
+        finish = choice.find("finish_reason")->as_string();
+      }
+      const json::Value* delta = choice.find("delta");
+      const json::Value* text = delta->find("content");
+      if (text != nullptr && text->is_string()) content += text->as_string();
+      const json::Value* calls = delta->find("tool_calls");
+      if (calls == nullptr) continue;
+      const json::Value& call = calls->as_array().at(0);
+      const auto idx = static_cast<size_t>(at(call, "index").as_integer());
+      if (at(call, "id").is_string()) {
+        EXPECT_EQ(idx, firsts.size());
+        EXPECT_EQ(at(call, "function.arguments"), json::Value(""));
+        firsts.push_back(call);
+        joined.emplace_back();
+        continue;
+      }
+      EXPECT_EQ(idx + 1, firsts.size());
+      EXPECT_TRUE(at(call, "function.name").is_null());
+      joined.at(idx) += at(call, "function.arguments").as_string();
+    }
+    EXPECT_EQ(content, "\nOne moment.");
+    ASSERT_EQ(firsts.size(), 2u);
+    EXPECT_EQ(at(firsts[0], "function.name"), json::Value("weather"));
+    EXPECT_EQ(at(firsts[1], "function.name"), json::Value("list_rooms"));
+    EXPECT_EQ(joined, (std::vector<std::string>{arguments, "{}"}));
+    EXPECT_EQ(finish, "tool_calls");
+  }
+}
+
+// Fault B101.
+TEST(OpenAiChat, ToolCallsOnlyWhereTheyAreAskedFor) {
+  ServingFixture serving(text_script(kTwoCalls), with_tools());
+  const auto message = [&](std::string_view members) {
+    return at(serving.post(kChat, chat_body(members)).json(), "choices.0.message");
+  };
+  const json::Value one = message(fmt::format("{},\"parallel_tool_calls\":false", kTools));
+  EXPECT_EQ(at(one, "tool_calls").as_array().size(), 1u);
+  for (const std::string& members :
+       {std::string(), fmt::format("{},\"tool_choice\":\"none\"", kTools)}) {
+    const json::Value plain = message(members);
+    EXPECT_TRUE(at(plain, "tool_calls").is_null());
+    EXPECT_NE(at(plain, "content").as_string().find("<tool_call>weather"), std::string::npos);
+  }
+  const json::Value cut =
+      serving.post(kChat, chat_body(fmt::format("{},\"max_tokens\":60", kTools))).json();
+  EXPECT_EQ(at(cut, "choices.0.finish_reason"), json::Value("length"));
+
+  ServingFixture without(text_script(kTwoCalls), with_reasoning());
+  const json::Value text = without.post(kChat, chat_body(kTools)).json();
+  EXPECT_TRUE(at(text, "choices.0.message.tool_calls").is_null());
+  EXPECT_EQ(at(text, "choices.0.finish_reason"), json::Value("stop"));
+}
+
 TEST(OpenAiChat, ReasoningTokensEndWithTheClosingTag) {
   for (const int32_t step : {1, 3, 8}) {
     ServingFixture serving(text_script("why</think>Hi", {step}), with_reasoning());
