@@ -163,6 +163,7 @@ Status refusal(std::string_view text, simdjson::error_code error, const ParseLim
 Result<Value> parse(std::string_view text, const ParseLimits& limits) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.empty()) text = "";  // simdjson copies from where it begins, be it nowhere
   simdjson::dom::parser parser;
   if (auto error = parser.allocate(text.size(), limits.max_depth)) {
     return Status{StatusCode::kTooLarge, simdjson::error_message(error), ""};

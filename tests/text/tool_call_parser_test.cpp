@@ -165,6 +165,12 @@ TEST(ToolCallParser, ValuesHaveTheTypeOfTheirSchema) {
   EXPECT_EQ(set("s", std::string(10'000, 'x')).size(), 10'002u);
 }
 
+// A value of no bytes, from nowhere.
+TEST(ToolArguments, AnEmptyValueIsAnEmptyString) {
+  EXPECT_EQ(argument_json({}, kIntegerKind), "\"\"");
+  EXPECT_FALSE(json::parse({}).ok());
+}
+
 TEST(ToolArguments, SchemasThatGoRoundOrContradictThemselvesAdmitAnything) {
   const auto kinds = [](const char* schema) {
     const auto parameters =
