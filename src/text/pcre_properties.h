@@ -13,7 +13,7 @@ namespace winnow::text {
 std::string class_of(const CodePointRanges& ranges);
 
 // Writes a property as the inside of a class. PCRE2's own name of it stands for most members, since
-// a compiled pattern has room for some ten thousand ranges only; what it lacks follows by number.
+// a compiled pattern has room for 64 KiB only; what it lacks follows by number.
 class PcreProperties {
  public:
   // name: one that property_ranges knows.
